@@ -96,7 +96,7 @@ export async function startTroubled(more = 0, environment: Readonly<Record<strin
     return await client.create(own, own.draft({ name, namespace: 'default' }, spec) as unknown as UntypedObject)
   }
   const ended = new AbortController()
-  await service.resident.settled()
+  await service.runtime.settled()
   for (const { name } of operators) await create('a', name, name === 'failing' ? { note: hostile } : {})
   const undoing = undo(client, 'a-contested', ended.signal)
   return {

@@ -56,7 +56,7 @@ describe('what is wrong', () => {
       operator('b-2'),
       operator('z', { failing: 1 }),
       operator('y', { findings: found(3_600_000) }),
-      operator('x', { heldBy: 'crawl' }),
+      operator('x', { heldBy: 'throttle' }),
       operator('w', { findings: found(1000) }),
     ]
     expect(names(inOrder(operators, now))).toEqual(['w', 'x', 'z', 'y', 'b-2', 'b-10'])
@@ -125,10 +125,10 @@ describe('the filter', () => {
     tookMs: 1,
     times: 1,
   }
-  const one = operator('memcached', { heldBy: 'crawl', deeds: [deed], findings: found(1) })
+  const one = operator('memcached', { heldBy: 'throttle', deeds: [deed], findings: found(1) })
 
   it('finds every word in name, state, gate, deed or finding, whatever its case', () => {
-    for (const text of ['', 'MEM', 'idle', 'crawl', 'default/web noroom', 'hot loop', 'hotloop'])
+    for (const text of ['', 'MEM', 'idle', 'throttle', 'default/web noroom', 'hot loop', 'hotloop'])
       expect(matches(one, text)).toBe(true)
     expect(matches(one, 'memcached paused')).toBe(false)
     expect(matches(operator('a'), 'nothing')).toBe(false)
@@ -151,7 +151,7 @@ describe('words', () => {
       '1,200 waiting, 2 of 8 running, 1 later',
     )
     expect(spaced('undeclaredRead')).toBe('undeclared read')
-    expect(gateText('crawl')).toContain('in circles')
+    expect(gateText('throttle')).toContain('in circles')
     expect(gateText('constructor' as never)).toBe('constructor')
   })
 

@@ -43,7 +43,7 @@ const longMs = 60_000
 
 export function concernOf({ failing, heldBy, findings, runningMs }: OperatorReport, now: number): Concern {
   const isRecent = findings.latest.some(({ at }) => now - at < recentMs)
-  if (failing > 0 || heldBy === 'crawl' || heldBy === 'budget' || isRecent) return 'wrong'
+  if (failing > 0 || heldBy === 'throttle' || heldBy === 'budget' || isRecent) return 'wrong'
   return findings.total > 0 || runningMs.longest > longMs ? 'odd' : 'calm'
 }
 
@@ -102,7 +102,7 @@ const gates: Readonly<Record<OperatorReport['heldBy'], string>> = {
   pause: 'somebody paused it',
   standby: 'another replica runs it',
   budget: 'it has used more than it may',
-  crawl: 'slowed down: what it does goes in circles',
+  throttle: 'slowed down: what it does goes in circles',
   debounce: 'changes are being collected',
   coolDown: 'it ran a moment ago',
   allowance: 'it has made the changes that it may make in a minute',

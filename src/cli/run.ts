@@ -195,7 +195,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
     try {
       // One that waits for its caches for ever must not keep the others from being announced.
       const patience = systemClock.sleep(patienceMs, signal).catch(() => undefined)
-      await Promise.race([service.resident.settled(), patience, aborted(signal)])
+      await Promise.race([service.runtime.settled(), patience, aborted(signal)])
       if (!signal.aborted) out(announcement(service, namespaces))
       await Promise.race([service.outdated, aborted(signal)])
     } finally {
@@ -227,8 +227,8 @@ async function announced(url: string, log: Log): Promise<() => void> {
   }
 }
 
-function announcement({ resident, configuration }: ManagerService, namespaces: readonly string[] | undefined): string {
-  const posts = resident.posts()
+function announcement({ runtime, configuration }: ManagerService, namespaces: readonly string[] | undefined): string {
+  const posts = runtime.posts()
   const failed = posts.filter(({ stand }) => stand === 'failed').length
   const starting = posts.filter(({ stand }) => stand === 'starting').length
   const names = posts.filter(({ stand }) => stand !== 'failed' && stand !== 'starting').map(({ id }) => id)

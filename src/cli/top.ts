@@ -16,7 +16,7 @@ export const managerFlags = {
 const command: Command = defineCommand({
   details: `Where there is no terminal, prints the table once, and then one line for each thing that an operator does. HELD BY is
 the gate that keeps what waits, the first that is closed of
-${gateOrder.join(', ')}. With crawl it goes in circles.`,
+${gateOrder.join(', ')}. With throttle it repeats itself.`,
   flags: {
     ...managerFlags,
     once: { type: 'boolean', help: 'print the table and end' },

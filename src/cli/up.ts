@@ -155,17 +155,17 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
       if ('problem' in line && !signal.aborted) err(JSON.stringify(line))
     },
   })
-  const { resident } = service
+  const { runtime } = service
   try {
-    await resident.settled()
-    const failed = resident.posts().flatMap(({ operator, stand }) => (stand === 'failed' ? [operator] : []))
+    await runtime.settled()
+    const failed = runtime.posts().flatMap(({ operator, stand }) => (stand === 'failed' ? [operator] : []))
     return {
       url: service.statusUrl,
       names: operators.map(({ name }) => name),
       failed,
-      isNew: failed.length === 0 && (await createSamples(resident.clusters.local.client, signal)),
+      isNew: failed.length === 0 && (await createSamples(runtime.clusters.local.client, signal)),
       report: () => service.report(),
-      idle: () => resident.manager.idle(),
+      idle: () => runtime.manager.idle(),
       stop: () => service.stop(),
     }
   } catch (error) {

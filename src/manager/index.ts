@@ -1,4 +1,4 @@
-/** What runs operators; README.md beside this file tells how. */
+/** The public API of the manager package; README.md describes its sub-packages. */
 export { runReconcile as drive, type RunReconcile as Drive } from './run/run-reconcile.ts'
 export { type OperatorHost as Host, hostOperator, type OperatorHostOptions as HostOptions } from './hosting/host.ts'
 export { createExecutor, type Execute, type ExecutorOptions } from './run/executor.ts'

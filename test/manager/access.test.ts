@@ -266,7 +266,7 @@ async function live(operator: Operator, value: JsonObject, configMap?: string, i
     log: (line) => void lines.push(line),
   })
   try {
-    await service.resident.settled()
+    await service.runtime.settled()
     const made = `one-${Object.keys(value).length}-${asked.length}`
     const child = { namespace, name: `${made}-made` }
     const seen = ground.client.watch(ConfigMap, { namespace, fieldSelector: `metadata.name=${child.name}` })
@@ -279,7 +279,7 @@ async function live(operator: Operator, value: JsonObject, configMap?: string, i
       )
     }
     for await (const { type } of seen) if (type === 'ADDED') break
-    await tellQuarantine(service.resident.clusters.local.client)
+    await tellQuarantine(service.runtime.clusters.local.client)
   } finally {
     await service.stop()
   }

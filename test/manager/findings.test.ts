@@ -194,7 +194,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
       status: 'True',
       reason: 'Conflict',
       message: expect.stringMatching(
-        new RegExp(`put data\\.size of ConfigMap ${namespace}/a-undone right 8 times.*legacy changed it back`),
+        new RegExp(`corrected data\\.size of ConfigMap ${namespace}/a-undone 8 times.*legacy changed it back`),
       ) as string,
     })
     expect(await eventAbout(undone, 'Conflict')).toMatchObject({ type: 'Warning' })
@@ -238,7 +238,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
       () => `${turn} turns`,
     )
     expect(by(mad).map(describeFinding)).toEqual([
-      expect.stringMatching(/wrote ConfigMap .*\/a-mad 8 times in .* although nothing it goes by changed.*data\.size/),
+      expect.stringMatching(/wrote ConfigMap .*\/a-mad 8 times in .* although none of its inputs changed.*data\.size/),
     ])
     expect(await condition(mad)).toMatchObject({ reason: 'HotLoop' })
     expect(await eventAbout(mad, 'HotLoop')).toMatchObject({ type: 'Warning' })

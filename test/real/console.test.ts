@@ -67,7 +67,7 @@ describe('the console', () => {
     await page.press('Enter')
     await page.until(`location.hash === '#/contested' && !document.getElementById('detail').hidden`)
     const detail = (await page.evaluate(`document.getElementById('detail').innerText`)) as string
-    expect(detail).toContain('crawl')
+    expect(detail).toContain('throttle')
     expect(detail).toContain('corrected configMap (data.size)')
     expect(detail).toMatch(/\b[0-9a-f]{32}\b/)
     expect(detail).toContain(`put data.size of ConfigMap default/a-contested right`)

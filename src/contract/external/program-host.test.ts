@@ -154,7 +154,7 @@ describe('an operator that is a program', () => {
     expect(lines).toContainEqual({ operator: 'shell', controller: 'shell-Answer', error: 'half of it' })
   })
 
-  it('is slowed to a crawl when it goes round in circles: its own writes wake it, and it writes again', async () => {
+  it('is throttled when it goes round in circles: its own writes wake it, and it writes again', async () => {
     const found = Promise.withResolvers<Finding>()
     const { host } = await stage({ HOSTILE: 'loop' }, open, { onFinding: found.resolve })
     await host.start()

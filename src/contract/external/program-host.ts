@@ -53,7 +53,7 @@ const theRun = 'run'
 const controller = 'program'
 const replaced = 'there is another version of it than the one that was started'
 /** How often somebody who goes round in circles may try. */
-const crawlMs = 60_000
+const throttleMs = 60_000
 /** How often it is looked whether there is another version. */
 const lookMs = 2000
 
@@ -130,7 +130,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     signal: stopping.signal,
     resourceOf: (kind) => writtenKinds.get(kind),
     // Until what it goes by changes.
-    onRepetition: () => lane.hold(theRun, crawlMs),
+    onRepetition: () => lane.hold(theRun, throttleMs),
   })
 
   // ── what it declares ───────────────────────────────────────────────────────────────────────────────────────
@@ -378,7 +378,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     if (why !== waiting) end({ ...openLedger(), waiting: why })
     waiting = why
     // A definition is there a moment before it is served; what no definition brings, nobody tells of.
-    lane.addAfter(theRun, on.isComing() ? 1000 : crawlMs, 'resync')
+    lane.addAfter(theRun, on.isComing() ? 1000 : throttleMs, 'resync')
   }
 
   function end(ran: Ledger): void {

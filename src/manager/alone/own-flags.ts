@@ -1,7 +1,7 @@
 /**
- * The flags of an operator that is a program of its own. They are the settings: its own section without the way there
- * (`--gates.debounce 2s`, `--config.replicas 3`), and those of the manager around it (`--leaderElection.leaderElect`). All
- * derive from the schema; what is read is a layer of the same configuration that a manager of many goes by.
+ * The command-line flags of an operator that is a program of its own. They are the settings: its own section without
+ * the prefix (`--gates.debounce 2s`, `--config.replicas 3`), and those of the manager (`--leaderElection.leaderElect`).
+ * All derive from the schema, and are read into a layer of the same configuration that a manager of many operators has.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -13,19 +13,19 @@ import { scalar } from '../config/yaml-scalar.ts'
 
 export interface OwnFlag {
   readonly name: string
-  /** Of the setting. */
+  /** The path of the setting. */
   readonly path: readonly string[]
   readonly schema: JSONSchemaProps
   readonly isSecret: boolean
 }
 
-/** Of the manager: what an operator that is alone has, too. */
+/** Settings of the manager that apply to a single operator as well. */
 const around = ['clientConnection', 'leaderElection', 'metrics', 'health', 'webhooks', 'tracing', 'logging'] as const
 
-/** Of its section: what makes sense only among others, or was decided by starting it. */
+/** Settings of its section that make sense among other operators only. */
 const decided: ReadonlySet<string> = new Set(['enabled', 'from', 'isolation', 'allowUnenforced', 'outside', 'clusters'])
 
-/** What everybody expects to be called like this. */
+/** Short forms, as other operators have them. */
 const short: Readonly<Record<string, readonly string[]>> = {
   kubeconfig: ['clientConnection', 'kubeconfig'],
   context: ['clientConnection', 'context'],
@@ -50,7 +50,7 @@ export function ownFlags(operator: Declared): readonly OwnFlag[] {
 
 export interface OwnArguments {
   readonly layer: Layer
-  /** Of `--file` and `--configmap`. */
+  /** From `--file` and `--configmap`. */
   readonly file: string | undefined
   readonly configMap: string | undefined
   readonly isHelp: boolean
@@ -64,7 +64,7 @@ export function readOwnArguments(operator: Declared, argv: readonly string[]): O
     if (meant && !flags.has(name)) flags.set(name, meant)
   }
   const overrides: Override[] = []
-  const told: { file?: string; configmap?: string; help?: string } = {}
+  const given: { file?: string; configmap?: string; help?: string } = {}
   const words = [...argv]
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '-h') word = '--help'
@@ -77,13 +77,13 @@ export function readOwnArguments(operator: Declared, argv: readonly string[]): O
     const text = inline ?? (isSwitch ? 'true' : words.shift())
     if (text === undefined) throw new MusterError('InvalidFlag', `--${name} needs a value.`)
     if (flag) overrides.push({ path: flag.path, text, place: `flag --${name}` })
-    else told[name as keyof typeof told] = text
+    else given[name as keyof typeof given] = text
   }
   return {
     layer: overrideLayer('flags', overrides, [operator]),
-    file: told.file,
-    configMap: told.configmap,
-    isHelp: told.help !== undefined,
+    file: given.file,
+    configMap: given.configmap,
+    isHelp: given.help !== undefined,
   }
 }
 

@@ -92,7 +92,7 @@ describe('the flags of an operator alone', () => {
 describe('an operator alone', () => {
   const quiet = { environment: {}, out: () => undefined, err: () => undefined }
 
-  it('runs by its flags, follows its configuration and ends when told', async () => {
+  it('runs by its flags, follows its configuration and ends when asked to', async () => {
     const server = createApiServer({ clock: systemClock, random: seededRandom(1) })
     const through = (): ReturnType<typeof createClient> => createClient({ transport: inProcessTransport(server) })
     const client = through()
@@ -134,7 +134,7 @@ describe('an operator alone', () => {
     await client.close()
   })
 
-  it('tells what is wrong with its flags by the exit code, and in words', async () => {
+  it('reports invalid flags by the exit code and a message', async () => {
     const told: string[] = []
     const run = (...argv: readonly string[]): Promise<number> =>
       runAlone(operator, { ...quiet, argv, err: (line) => void told.push(line), signal: new AbortController().signal })

@@ -1,6 +1,6 @@
 /**
- * An operator alone, in a process of its own. Its flags become the configuration that a manager of many would read, and it is
- * hosted by the same machine. `operatorMain` of `muster/contract` is how a program begins.
+ * Runs a single operator in a process of its own. Its flags become a configuration, and it is hosted by the same
+ * runtime as in a manager of many. Programs call `operatorMain` of `muster/contract`.
  */
 import { aborted } from '../../clock/aborted.ts'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -16,12 +16,12 @@ import { ownHelp, readOwnArguments } from './own-flags.ts'
 export interface AloneOptions {
   readonly argv: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Ends it: what is under way is finished first. */
+  /** Stops it after the reconciles in progress. */
   readonly signal: AbortSignal
   readonly out: (line: string) => void
-  /** Where the log goes, one JSON object a line. */
+  /** Receives the log, one JSON object per line. */
   readonly err: (line: string) => void
-  /** A cluster that is reached already. @default the one that the settings name */
+  /** A cluster that is connected already. @default the one in the settings */
   readonly local?: Reached
 }
 
@@ -48,7 +48,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   }
   const { startManagerService: startService } = await import('../runtime/manager-service.ts')
   const { reachCluster, reachLocal } = await import('../runtime/cluster-connection.ts')
-  // Until the service has read it, as it is without a file or ConfigMap.
+  // The logging settings until the service has read its file or ConfigMap.
   const { configuration } = await composeConfiguration([], { environment, over: [layer], operators: [operator] })
   let service: ManagerService | undefined
   const log = logWriter(
@@ -76,7 +76,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     throw error
   }
   try {
-    await Promise.race([service.resident.settled(), aborted(signal)])
+    await Promise.race([service.runtime.settled(), aborted(signal)])
     if (!signal.aborted) out(`${operator.name} is running`)
     await aborted(signal)
   } finally {

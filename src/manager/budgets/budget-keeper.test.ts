@@ -107,14 +107,14 @@ describe('a budget of memory', () => {
     expect(runs).toEqual([])
     expect(lane.state().heldBy).toBe('budget')
     expect(findings.map(describeFinding)).toEqual([
-      'a: 12.0 MiB are cached for it, and 10.0 MiB are allowed. It waits until there is less, or more is allowed.',
+      'a: 12.0 MiB are cached for it, and 10.0 MiB are allowed. It is held until there is less, or more is allowed.',
     ])
     cached(10 * 2 ** 20)
     await clock.advance(1_000)
     expect(runs).toEqual(['k'])
   })
 
-  it('is looked at only where somebody has one', async () => {
+  it('is checked only where an operator has one', async () => {
     const { clock, budget, looks } = open({})
     await clock.advance(3600_000)
     expect(looks()).toBe(0)

@@ -1,15 +1,16 @@
 /**
- * Budgets: what an operator may use of what is everybody's. Whoever uses more waits, and that is told:
+ * Enforces budgets: limits on an operator's use of shared resources. An operator that exceeds one is paused, and that
+ * is reported:
  *
- * | budget   | what counts                                                         | it waits until                    |
- * | -------- | ------------------------------------------------------------------- | --------------------------------- |
- * | memory   | its part of the caches: what each object costs, among those who see it | a look finds less, or more is allowed |
- * | requests | its writes, Events, looks and commands, in the last minute          | nine tenths of it are used        |
+ * | budget   | what counts                                                       | paused until                               |
+ * | -------- | ----------------------------------------------------------------- | ------------------------------------------ |
+ * | memory   | its share of the caches: objects divided among their readers      | a check finds less, or the budget is raised |
+ * | requests | its writes, Events, reads and commands, in the last minute        | it is at nine tenths of the budget         |
  *
- * What is under way ends as it would have: a plan is not cut in two. A budget is a reason to pause, so it comes before every
- * gate that says a moment, and after a pause that somebody asked for.
+ * Reconciles in progress finish: a plan is not cut in two. A budget is a pause reason, so it precedes every gate that
+ * opens at a time, and follows a pause by an administrator.
  *
- * What an operator keeps in its own heap is none of this: the levels `worker` and `process` limit that.
+ * The heap of an operator is not included: the levels `worker` and `process` limit that.
  */
 import type { InformerReport, SharedCache } from '../../cache/shared-cache.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
@@ -20,13 +21,13 @@ import { fewerAt, noRequests, noteRequest, requestsIn, type RequestWindow } from
 export interface BudgetKeeperOptions {
   readonly clock: Clock
   readonly onFinding: (finding: OverBudget) => void
-  /** How often caches are looked at: that goes over every object. @default 10_000 */
+  /** How often caches are checked, which iterates over every object. @default 10_000 */
   readonly lookMs?: number
 }
 
 export interface Budgeted {
   readonly operator: string
-  /** Whose part of the cache counts. */
+  /** The consumer of the cache that is measured. */
   readonly consumer: string
   readonly cache: Pick<SharedCache, 'report'>
   readonly lane: Pick<SchedulerLane, 'pause' | 'resume'>
@@ -35,11 +36,11 @@ export interface Budgeted {
 
 export interface BudgetKeeper {
   join(budgeted: Budgeted): Budget
-  /** Looks at the caches now. */
+  /** Checks the caches now. */
   look(): void
 }
 
-/** What one operator may use. */
+/** The budget of one operator. */
 export interface Budget {
   request(): void
   /** From now on. */
@@ -51,12 +52,12 @@ interface Member {
   readonly of: Budgeted
   budget: BudgetOptions
   window: RequestWindow
-  /** What it waits for. */
+  /** The exceeded budgets. */
   readonly over: Set<OverBudget['budget']>
   relief: Timer | undefined
 }
 
-/** Below this share it may go on: else it would stop again with the next request. */
+/** Below this share it is resumed: at the limit, the next request would pause it again. */
 const enough = 0.9
 
 export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: BudgetKeeperOptions): BudgetKeeper {
@@ -97,7 +98,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
   }
 
   const look = (): void => {
-    // One look at a cache serves all who share it.
+    // One report of a cache serves all operators that share it.
     const reports = new Map<object, readonly InformerReport[]>()
     for (const member of members) {
       if (member.budget.memoryBytes === undefined) continue
@@ -108,7 +109,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
     }
   }
 
-  /** Only while somebody has a budget of memory. */
+  /** The timer runs only while an operator has a memory budget. */
   const watch = (): void => {
     const isNeeded = [...members].some(({ budget }) => budget.memoryBytes !== undefined)
     if (!isNeeded) {
@@ -133,7 +134,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
         request() {
           if (member.budget.requestsPerMinute === undefined) return
           member.window = noteRequest(member.window, clock.now())
-          // Who waits already is looked at when it may go on.
+          // A paused operator is checked when its time to resume comes.
           if (!member.over.has('requests')) judgeRequests(member)
         },
         change(budget) {

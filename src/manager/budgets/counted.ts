@@ -1,7 +1,7 @@
 /**
- * Whose request is it? All operators share one connection, so it is counted where each takes hold of it: its client, and
- * its writer of the cache. Watches and lists that fill caches are nobody's: they are made once for all. What the client
- * repeats by itself is one request here.
+ * Attributes requests to operators. All of them share one connection, so requests are counted where each operator makes
+ * them: in its client and in its writer of the cache. Watches and lists that fill shared caches are attributed to no
+ * operator. Retries of the client count once.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Writer } from '../../cache/writer.ts'
@@ -32,7 +32,7 @@ const verbs = [
   'request',
 ] as const satisfies readonly Verb[]
 
-/** A verb that is missing above would not be counted. */
+/** A verb missing above would not be counted: this fails to compile then. */
 type Uncounted = Exclude<Verb, (typeof verbs)[number]>
 const allAreCounted: Uncounted extends never ? true : false = true
 void allAreCounted
@@ -41,7 +41,7 @@ export function countedClient(client: Client, onRequest: () => void): Client {
   return counted(client, verbs, onRequest)
 }
 
-/** The same cache; what is written through it is counted. */
+/** The same cache, counting writes. */
 export function countedCache(cache: SharedCache, onRequest: () => void): SharedCache {
   const verbsOfWriter = verbs.filter((verb): verb is keyof Writer & Verb => written.has(verb))
   return {

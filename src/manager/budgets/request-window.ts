@@ -1,9 +1,9 @@
 /**
- * How many requests were made within the last minute, to the second. A window and not an allowance: a budget says what a
- * server has to bear in any minute, and saves nothing up.
+ * Counts the requests of the last minute, to the second. A sliding window and not a token bucket: a budget limits the
+ * load on a server in any minute, and nothing accumulates.
  */
 
-/** Oldest first; seconds in which there were none are left out. */
+/** Oldest first; seconds without requests are omitted. */
 export type RequestWindow = readonly Second[]
 
 interface Second {
@@ -29,7 +29,7 @@ export function requestsIn(window: RequestWindow, now: number): number {
   return window.reduce((sum, second) => sum + (isRecent(second, now) ? second.requests : 0), 0)
 }
 
-/** The moment from which on there are no more than `most`, if none are made until then. */
+/** When the count is down to `most`, if no more requests are made. */
 export function fewerAt(window: RequestWindow, most: number, now: number): number {
   let left = requestsIn(window, now)
   let moment = now
@@ -42,7 +42,7 @@ export function fewerAt(window: RequestWindow, most: number, now: number): numbe
   return moment
 }
 
-/** A clock that was set back makes no request of the future count for longer than a minute. */
+/** A clock that was set back leaves requests in the future: they count for a minute at most. */
 function isRecent({ at }: Second, now: number): boolean {
   return Math.abs(now - at) < minuteMs
 }

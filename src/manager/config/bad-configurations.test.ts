@@ -271,7 +271,7 @@ function problemsOf(...layers: readonly Layer[]): readonly string[] {
     return []
   } catch (error) {
     if (!isMusterError(error, 'InvalidConfiguration')) throw error
-    const told = error.message.replace('The configuration is not in order:', '')
+    const told = error.message.replace('The configuration is invalid:', '')
     return told.startsWith('\n- ') ? told.slice(3).split('\n- ') : [told.slice(1)]
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What follows from a change of the configuration. The least that will do is done:
+ * The effect of a configuration change. The smallest sufficient one is applied:
  *
- * - **live**: it is taken over while everything runs
- * - **operator**: the operators that it is about are taken down and added again; the others do not notice
- * - **restart**: what it is about was settled when the process started (its connection, leases, what is listened on)
+ * - **live**: applied while everything runs
+ * - **operator**: the affected operators are restarted; the others are not interrupted
+ * - **restart**: fixed at the start of the process (its connection, leases, ports)
  */
 import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import type { Configuration } from './configuration.ts'
@@ -12,14 +12,14 @@ import type { Settings } from './settings.ts'
 export type Effect = 'live' | 'operator' | 'restart'
 
 export interface SettingChange {
-  /** The deepest that is not the same: a value, a list, or something that came or went whole. */
+  /** The deepest path that differs: a value, a list, or a section that was added or removed. */
   readonly path: readonly string[]
   readonly effect: Effect
-  /** Whom it is about, where it is about one alone. */
+  /** The affected operator, if it is a single one. */
   readonly operator: string | undefined
 }
 
-/** By how paths begin; `*` is any name. The longest that fits decides, and what is not here needs a restart. */
+/** By path prefix; `*` is any name. The longest match applies, and anything else needs a restart. */
 const effects: readonly (readonly [string, Effect])[] = [
   ['paused', 'live'],
   ['logging', 'live'],
@@ -32,7 +32,7 @@ const effects: readonly (readonly [string, Effect])[] = [
   ['operators.*.gates', 'live'],
 ]
 
-/** Values are not told: some are secret. */
+/** Without values: some are secret. */
 export function changesBetween(
   { settings: before }: Pick<Configuration, 'settings'>,
   { settings: after }: Pick<Configuration, 'settings'>,

@@ -1,6 +1,7 @@
 /**
- * A ConfigMap as a source, watched through a cache. It is created where there is none, so that people find what they can
- * change; of two replicas that come up together one is faster, and both go by what is there then.
+ * A ConfigMap as a configuration source, watched through a cache. It is created if it does not exist, so that
+ * administrators find the available settings. If two replicas start together, one of them creates it and both use the
+ * result.
  */
 import type { Client } from '../../client/client.ts'
 import type { SharedCache } from '../../cache/shared-cache.ts'
@@ -30,7 +31,7 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
   const { client, cache, namespace, name, key = 'muster.yaml' } = options
   const ref = { namespace, name }
   const title = `ConfigMap ${namespace}/${name}`
-  /** As the watch last told it, from its first word on. */
+  /** The latest watch event, once there is one. */
   let known: { readonly object: ConfigMap | undefined } | undefined
 
   const textOf = (object: ConfigMap | undefined): string | undefined => {
@@ -65,7 +66,7 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
     },
     watch(onChange, onProblem) {
       const over = new AbortController()
-      let told: string | undefined
+      let reported: string | undefined
       const see = (object: ConfigMap | undefined): void => {
         known = { object }
         if (!over.signal.aborted) onChange()
@@ -76,14 +77,14 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
         fields: `metadata.name=${name}`,
         onEvent: ({ type, object }) => see(type === 'deleted' ? undefined : object),
         onFreshness({ reason }) {
-          if (reason !== undefined && reason !== told) {
+          if (reason !== undefined && reason !== reported) {
             const message = `${title} cannot be watched, so that changes are not seen: ${reason}`
             onProblem(new MusterError('InvalidConfiguration', message))
           }
-          told = reason
+          reported = reason
         },
       })
-      // One that is not there makes no event.
+      // A missing ConfigMap causes no event.
       subscription.synced({ signal: over.signal }).then(
         () => see(subscription.get(ref)),
         () => undefined,

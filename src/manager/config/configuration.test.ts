@@ -69,7 +69,7 @@ describe('a configuration', () => {
   it('names the line of what it does not know, and what was probably meant', () => {
     const text = '# ours\nmetrics:\n  port: 1\nleaderElection:\n  leaderElct: true\n  retryPeriod: soon\n'
     expect(refusal(file(text))).toBe(
-      'The configuration is not in order: leaderElection.leaderElct (muster.yaml:5): there is no key "leaderElct" here; did you mean "leaderElect"?.',
+      'The configuration is invalid: leaderElection.leaderElct (muster.yaml:5): there is no key "leaderElct" here; did you mean "leaderElect"?.',
     )
     expect(refusal(file('concurrency: 0\nmetrics:\n  port: 99999\n'))).toMatch(
       /\n- metrics.port \(muster.yaml:3\): .*less than or equal to 65535\n- concurrency \(muster.yaml:1\): .*greater than or equal to 1/s,
@@ -110,13 +110,13 @@ describe('a configuration', () => {
 
   it('says which words there are where none is near, once, whatever stands there instead', () => {
     const level = (text: string): string => refusal(file(`logging: { level: ${text} }`))
-    const none = 'The configuration is not in order: logging.level (muster.yaml:1):'
+    const none = 'The configuration is invalid: logging.level (muster.yaml:1):'
     expect(level('verbose')).toBe(`${none} "verbose" is none of debug, info, warn, error.`)
     expect(level('3')).toBe(`${none} 3 is none of debug, info, warn, error.`)
     expect(refusal(flagLayer(['logging.level=eror'], [operator]))).toContain('did you mean "error"?')
   })
 
-  it('knows a key that nobody knows even with nothing but comments below it', () => {
+  it('reports an unknown key even with only comments below it', () => {
     expect(refusal(file('leaderElction:\n  # leaderElect: true\n'))).toContain('did you mean "leaderElection"?')
   })
 
@@ -126,7 +126,7 @@ describe('a configuration', () => {
     expect(settings.operators['cache']!.config).toEqual({ size: 3 })
   })
 
-  it('asks a whole, and not each layer, for what is required; of an operator that does not run, nobody', () => {
+  it('requires values of the whole, and not of each layer; and none of a disabled operator', () => {
     const demanding = defineOperator({
       name: 'demanding',
       controllers: [defineController({ for: ConfigMap })],
@@ -146,7 +146,7 @@ describe('a configuration', () => {
   it.each([
     ['leaderElection: { renewDeadline: 20s }', 'renewDeadline (muster.yaml:1): 20s must be less than leaseDuration'],
     ['sharding: { retryPeriod: 9s }', 'sharding.retryPeriod (muster.yaml:1): 9s must be well below renewDeadline'],
-    ['sharding: { retryPeriod: 0s }', 'must be more than nothing'],
+    ['sharding: { retryPeriod: 0s }', 'must be more than 0'],
     ['sharding: { leaseDuration: 15500ms }', 'whole seconds'],
     ['sharding: { weight: 0 }', 'sharding.weight (muster.yaml:1): 0 must be 0.01 or more'],
     ['sharding: { enabled: true }\nleaderElection: { leaderElect: true }', 'sharding.enabled (muster.yaml:1)'],
@@ -154,9 +154,9 @@ describe('a configuration', () => {
     ['operators: { cache: { budgets: { runTimeout: 0s } } }', 'budgets.runTimeout (muster.yaml:1)'],
     ['operators: { Cache: {} }', 'operators.Cache'],
     ['operators: { cache: { clusters: [edge] } }', 'there is no cluster "edge"; there are local'],
-    ['clusters: { edge: {} }', 'clusters.edge (muster.yaml:1): say how it is reached'],
-    ['clusters: { edge: { secret: a/b, inCluster: true } }', 'not by secret and inCluster'],
-    ['clusters: { local: { inCluster: true } }', 'say it there'],
+    ['clusters: { edge: {} }', 'clusters.edge (muster.yaml:1): set one of kubeconfig'],
+    ['clusters: { edge: { secret: a/b, inCluster: true } }', 'set only one of secret and inCluster'],
+    ['clusters: { local: { inCluster: true } }', 'configure it there'],
     ['placement: { management: egde }\nclusters: { edge: { context: e } }', 'did you mean "edge"?'],
     ['placement: { hosted: { a: { rules: [{ operator: x/*, cluster: y/z }] } } }', 'a * in the same of them'],
     [
@@ -168,20 +168,23 @@ describe('a configuration', () => {
       'Name map a, rules 1 and 2',
     ],
     ['webhooks: { url: "https://x", service: a/b }', 'not by both'],
-    ['operators: { a: { from: ./a.ts, program: { command: ./a } } }', 'operators.a.from (muster.yaml:1): it is loaded'],
-    ['operators: { a: { program: { command: ./a }, isolation: worker } }', 'a process of its own'],
+    [
+      'operators: { a: { from: ./a.ts, program: { command: ./a } } }',
+      'operators.a.from (muster.yaml:1): set either from or program',
+    ],
+    ['operators: { a: { program: { command: ./a }, isolation: worker } }', 'a sandboxed process of its own'],
     ['operators: { a: { program: { command: ./a }, namespaces: [x] } }', 'operators.a.namespaces'],
     ['operators: { a: { program: { command: ./a }, config: { x: 1 } } }', 'program.args or program.env'],
-    ['operators: { a: { program: { command: ./a }, gates: { concurrency: 4 } } }', 'once at a time'],
-    ['operators: { a: { program: { command: ./a }, budgets: { memory: 2Gi } } }', 'program.memory says it'],
-    ['operators: { a: { program: { command: ./a }, budgets: { runTimeout: 1m } } }', 'program.timeout says it'],
+    ['operators: { a: { program: { command: ./a }, gates: { concurrency: 4 } } }', 'does not run concurrently'],
+    ['operators: { a: { program: { command: ./a }, budgets: { memory: 2Gi } } }', 'use program.memory'],
+    ['operators: { a: { program: { command: ./a }, budgets: { runTimeout: 1m } } }', 'use program.timeout'],
     ['operators: { a: { program: { command: ./a, timeout: 0s } } }', 'operators.a.program.timeout'],
     ['operators: { a: { program: { command: ./a, env: { "A-B": x } } } }', 'operators.a.program.env.A-B'],
-    ['operators: { a: { program: { command: ./a, live: true } } }', 'say which, as identity.serviceAccount'],
+    ['operators: { a: { program: { command: ./a, live: true } } }', 'set identity.serviceAccount'],
     ['operators: { a: { program: { command: ./a }, outside: ["https://x"] } }', 'operators.a.outside'],
     [
       'operators: { a: { program: { command: ./a, live: true }, identity: { serviceAccount: a/b }, outside: ["https://u@x"] } }',
-      'operators.a.outside.0 (muster.yaml:1): "https://u@x" is no origin',
+      'operators.a.outside.0 (muster.yaml:1): "https://u@x" is not a valid origin',
     ],
     ['operators: { a: { program: { args: [x] } } }', 'operators.a.program.command'],
     ['operators: { a: { program: { command: a/b } } }', 'is not a file that begins with ./, ../ or /'],
@@ -235,7 +238,7 @@ describe('a configuration', () => {
 })
 
 describe('a text', { timeout: 60_000 }, () => {
-  it('that somebody or something has spoilt is refused in words, and never crashes', async () => {
+  it('that is corrupted is refused with a message, and never crashes', async () => {
     const lines = defaultText([operator]).split('\n')
     const spoilt = fc.array(
       fc.record({

@@ -1,7 +1,7 @@
 /**
- * A configuration, put together from layers: defaults, a file or ConfigMap, the environment, flags; the later wins, value
- * by value, and each value remembers where it came from. It is strict: what is not known or makes no sense is an error
- * that names the place, and nothing of it comes into force.
+ * A configuration, merged from layers: defaults, a file or ConfigMap, the environment, flags. Later layers win, value
+ * by value, and the source of each value is recorded. It is strict: an unknown key or invalid value is an error with
+ * its position, and the whole configuration is rejected.
  */
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -16,11 +16,11 @@ import { asSettings, type Settings } from './settings.ts'
 
 export interface Configuration {
   readonly settings: Settings
-  /** Where each value came from (`muster.yaml:7`), by its path; what is not there is a default. */
+  /** The source of each value (`muster.yaml:7`), by its path; a path that is missing is a default. */
   readonly sources: ReadonlyMap<string, string>
 }
 
-/** @throws InvalidConfiguration naming every problem */
+/** @throws InvalidConfiguration with all problems */
 export function readConfiguration(layers: readonly Layer[], operators: readonly Declared[] = []): Configuration {
   const schema = configurationSchema(operators)
   const problems: string[] = []
@@ -38,20 +38,20 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
   if (problems.length > 0) throw notInOrder(problems)
   const whole = withDefaults(merged, operators, schema)
   const wrong = schemaProblems(whole, schema.whole, schema.schema).filter(({ path }) => !isOfDisabled(path, whole))
-  // Those are about values, which must be values for it.
+  // Contradictions are checked only between valid values.
   const together = wrong.length > 0 ? wrong : contradictions(asSettings(whole))
   if (together.length > 0) throw notInOrder(together.map((one) => formatProblem(one, sourceOf(one.path, sources))))
   return { settings: asSettings(whole), sources }
 }
 
 export function notInOrder(problems: readonly string[]): MusterError {
-  // One value may break several rules that come to the same.
-  const told = [...new Set(problems)]
-  const list = told.length === 1 ? ` ${told[0]}` : `\n- ${told.join('\n- ')}`
-  return new MusterError('InvalidConfiguration', `The configuration is not in order:${list}.`)
+  // One value may violate several rules with the same message.
+  const reported = [...new Set(problems)]
+  const list = reported.length === 1 ? ` ${reported[0]}` : `\n- ${reported.join('\n- ')}`
+  return new MusterError('InvalidConfiguration', `The configuration is invalid:${list}.`)
 }
 
-/** What one layer says that nobody understands. A key that nobody knows is one even with nothing below it. */
+/** The problems of one layer. An unknown key is a problem even without a value. */
 function problemsOf(given: Json, value: Json, { schema, part }: ConfigurationSchema): readonly Problem[] {
   if (value === null) return []
   if (!isJsonObject(value)) return [{ path: [], message: 'it must be a map of settings' }]
@@ -71,7 +71,7 @@ function schemaProblems(
 }
 
 function inWords(message: string, path: readonly string[], value: JsonObject, schema: JSONSchemaProps): string {
-  if (mayHoldSecrets(schema, path)) return 'what is there does not fit, and is not shown: it may be secret'
+  if (mayHoldSecrets(schema, path)) return 'the value is invalid, and not shown since it may be secret'
   const { title, pattern, enum: words } = schemaAt(schema, path) ?? {}
   const given = valueAt(value, path)
   if (words && given !== undefined) return noneOf(given, words)
@@ -79,7 +79,7 @@ function inWords(message: string, path: readonly string[], value: JsonObject, sc
   return isMisshapen ? `"${given.slice(0, 100)}" is not ${title}` : message
 }
 
-/** What an operator that does not run still lacks is nobody's trouble. */
+/** Missing settings of a disabled operator are no problem. */
 function isOfDisabled([first, name = '', ...rest]: readonly string[], whole: JsonObject): boolean {
   return first === 'operators' && rest[0] === 'config' && valueAt(whole, [first, name, 'enabled']) === false
 }
@@ -96,7 +96,7 @@ function note(value: Json, path: readonly string[], layer: Layer, sources: Map<s
   } else sources.set(path.join('.'), placeIn(layer, path))
 }
 
-/** Where a value stands, or the first of what is below it, or what is around it. */
+/** The source of a value, or of the first value below it, or of its parent. */
 function sourceOf(path: readonly string[], sources: ReadonlyMap<string, string>): string {
   const name = path.join('.')
   const below = [...sources].find(([other]) => other === name || other.startsWith(`${name}.`))

@@ -1,4 +1,4 @@
-/** What is wrong with a configuration only together: values that are in order alone and contradict each other. */
+/** Contradictions in a configuration: values that are valid alone but not together. */
 import { checkDnsLabel } from '../../kube/name.ts'
 import { nearest } from '../../kube/nearest.ts'
 import { isMusterError } from '../../kube/errors.ts'
@@ -24,7 +24,8 @@ export function contradictions(settings: Settings): readonly Problem[] {
     const message = 'replicas either split the work or stand by: turn leaderElection.leaderElect off'
     problems.push({ path: ['sharding', 'enabled'], message })
   }
-  // API servers take the least of a whole number for a whole one, and so does what looks at schemas as they do.
+  // The schema cannot express it: API servers treat the minimum of a number as an integer, and so does the validation
+  // here.
   if (sharding.weight < leastWeight) {
     problems.push({ path: ['sharding', 'weight'], message: `${sharding.weight} must be ${leastWeight} or more` })
   }
@@ -45,14 +46,14 @@ function leaseProblems(name: string, { leaseDuration, renewDeadline, retryPeriod
     ...(renew < lease
       ? []
       : [at('renewDeadline', `${renewDeadline} must be less than leaseDuration, which is ${leaseDuration}`)]),
-    ...(retry > 0 ? [] : [at('retryPeriod', `${retryPeriod} must be more than nothing`)]),
+    ...(retry > 0 ? [] : [at('retryPeriod', `${retryPeriod} must be more than 0`)]),
     ...(renew > 1.2 * retry
       ? []
       : [at('retryPeriod', `${retryPeriod} must be well below renewDeadline, which is ${renewDeadline}`)]),
   ]
 }
 
-/** Names that become part of others: of objects, users, lines of logs. */
+/** Names that become part of other names: of objects, users, log lines. */
 function nameProblems({ clusters, placement, operators }: Settings): readonly Problem[] {
   const check = (path: readonly string[], names: readonly string[]): readonly Problem[] =>
     names.flatMap((name) => checkDnsLabel(name).map((message) => ({ path: [...path, name], message })))
@@ -68,11 +69,10 @@ function clusterProblems({ clusters, placement }: Settings): readonly Problem[] 
     const path = ['clusters', name]
     const isFile = kubeconfig !== undefined || context !== undefined
     const ways = [isFile && 'kubeconfig', secret !== undefined && 'secret', inCluster && 'inCluster'].filter(Boolean)
-    if (name === localCluster) return [{ path, message: 'that is the cluster of clientConnection: say it there' }]
-    if (ways.length > 1) return [{ path, message: `it is reached in one way, not by ${ways.join(' and ')}` }]
-    return ways.length === 0
-      ? [{ path, message: 'say how it is reached: kubeconfig, context, secret or inCluster' }]
-      : []
+    if (name === localCluster)
+      return [{ path, message: 'local is the cluster of clientConnection: configure it there' }]
+    if (ways.length > 1) return [{ path, message: `set only one of ${ways.join(' and ')}` }]
+    return ways.length === 0 ? [{ path, message: 'set one of kubeconfig, context, secret or inCluster' }] : []
   })
   const known = [localCluster, ...Object.keys(clusters)]
   const { hosted, ...roles } = placement
@@ -104,7 +104,7 @@ function hostedProblems({ clusters, placement }: Settings): readonly Problem[] {
     const { cluster = placement.management } = hosted
     const path = ['placement', 'hosted', name]
     if (Object.hasOwn(clusters, name) || name === localCluster) {
-      problems.push({ path, message: 'a cluster of that name is there already' })
+      problems.push({ path, message: 'a cluster of that name exists already' })
     }
     try {
       const map = nameMapOf(name, hosted)
@@ -131,7 +131,7 @@ function operatorProblems({ clusters, placement, operators }: Settings): readonl
       problems.push({ path: [...path, 'gates', 'debounce'], message })
     }
     if (durationMs(budgets.runTimeout) <= 0) {
-      problems.push({ path: [...path, 'budgets', 'runTimeout'], message: 'it must be more than nothing' })
+      problems.push({ path: [...path, 'budgets', 'runTimeout'], message: 'it must be more than 0' })
     }
     const { program } = operators[name]!
     if (program) problems.push(...programProblems(path, operators[name]!, program))
@@ -141,7 +141,7 @@ function operatorProblems({ clusters, placement, operators }: Settings): readonl
 
 const usual = { isolation: 'inline', memory: '256Mi', runTimeout: '5m', concurrency: 8 } as const
 
-/** What does not go with a program is refused and not passed over: somebody counts on it. */
+/** A setting that a program does not support is refused and not ignored: its user relies on it. */
 function programProblems(
   path: readonly string[],
   { from, isolation, outside, namespaces, config, gates, budgets, identity }: OperatorSettings,
@@ -149,13 +149,13 @@ function programProblems(
 ): readonly Problem[] {
   const { timeout, resync, live, env, folder, readable } = program
   const refused: readonly (readonly [boolean, readonly string[], string])[] = [
-    [from !== undefined, ['from'], 'it is loaded from a module or is a program, not both'],
+    [from !== undefined, ['from'], 'set either from or program, not both'],
     [
       isolation !== usual.isolation && isolation !== 'process',
       ['isolation'],
-      'a program is always a process of its own, behind walls',
+      'a program always runs in a sandboxed process of its own',
     ],
-    [namespaces !== undefined, ['namespaces'], 'a program says itself what it reads (input-resources)'],
+    [namespaces !== undefined, ['namespaces'], 'a program declares itself what it reads (input-resources)'],
     [
       !isJsonObject(config) || Object.keys(config).length > 0,
       ['config'],
@@ -164,33 +164,33 @@ function programProblems(
     [
       gates.concurrency !== usual.concurrency && gates.concurrency !== 1,
       ['gates', 'concurrency'],
-      'a program looks at everything at once, so it runs once at a time',
+      'a program reconciles everything at once, so it does not run concurrently',
     ],
-    [budgets.memory !== usual.memory, ['budgets', 'memory'], 'of a program, program.memory says it'],
-    [budgets.runTimeout !== usual.runTimeout, ['budgets', 'runTimeout'], 'of a program, program.timeout says it'],
-    [durationMs(timeout) <= 0, ['program', 'timeout'], 'it must be more than nothing'],
-    [durationMs(resync) <= 0, ['program', 'resync'], 'it must be more than nothing'],
-    [folder.includes('\0'), ['program', 'folder'], 'it is no path'],
-    [readable.some((each) => each.includes('\0')), ['program', 'readable'], 'it is no path'],
+    [budgets.memory !== usual.memory, ['budgets', 'memory'], 'use program.memory for a program'],
+    [budgets.runTimeout !== usual.runTimeout, ['budgets', 'runTimeout'], 'use program.timeout for a program'],
+    [durationMs(timeout) <= 0, ['program', 'timeout'], 'it must be more than 0'],
+    [durationMs(resync) <= 0, ['program', 'resync'], 'it must be more than 0'],
+    [folder.includes('\0'), ['program', 'folder'], 'not a valid path'],
+    [readable.some((each) => each.includes('\0')), ['program', 'readable'], 'not a valid path'],
     [
       live && identity.serviceAccount === undefined,
       ['program', 'live'],
-      'its kubeconfig has a token of its own account: say which, as identity.serviceAccount',
+      'its kubeconfig needs an account: set identity.serviceAccount',
     ],
-    [!live && outside.length > 0, ['outside'], 'only a program that runs live has a way out: program.live'],
+    [!live && outside.length > 0, ['outside'], 'only a program with program.live can make calls'],
   ]
   return [
     ...refused.flatMap(([is, at, message]) => (is ? [{ path: [...path, ...at], message }] : [])),
     ...Object.entries(env).flatMap(([key, value]) => {
       const at = [...path, 'program', 'env', key]
-      if (!/^[A-Za-z_]\w*$/.test(key)) return [{ path: at, message: 'it is no name of an environment variable' }]
-      return value.includes('\0') ? [{ path: at, message: 'it must be a text' }] : []
+      if (!/^[A-Za-z_]\w*$/.test(key)) return [{ path: at, message: 'not a valid name of an environment variable' }]
+      return value.includes('\0') ? [{ path: at, message: 'must be a string' }] : []
     }),
     ...outside
       .filter((origin) => !/^https?:\/\/(?:\*\.)?(?:[\w.-]+|\[[\da-fA-F:]+\])(?::\d{1,5})?$/.test(origin))
       .map((origin) => ({
         path: [...path, 'outside', String(outside.indexOf(origin))],
-        message: `"${origin}" is no origin that a proxy can tell, such as https://*.example.com:8443`,
+        message: `"${origin}" is not a valid origin for a proxy, such as https://*.example.com:8443`,
       })),
   ]
 }

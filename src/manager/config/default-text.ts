@@ -1,6 +1,6 @@
 /**
- * The defaults as a file that people read: YAML, each setting below what it is for. It is what a ConfigMap is created with.
- * What has no default stands there as a comment.
+ * The defaults as a YAML file for people, each setting below its description. A new ConfigMap is created with it. A
+ * setting without a default is a comment.
  */
 import { isJsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -17,7 +17,7 @@ export function defaultText(operators: readonly Declared[] = []): string {
   return `${[header, ...parts, operatorText(operators, sections!, schema)].join('\n\n')}\n`
 }
 
-/** Of an operator: whether it runs, and what it declares itself. The rest can be added where it is wanted. */
+/** The section of an operator: whether it is enabled, and the settings that it declares. The rest can be added. */
 function operatorText(
   operators: readonly Declared[],
   { description, properties }: JSONSchemaProps,
@@ -33,7 +33,7 @@ function operatorText(
   return [comment(description, ''), 'operators:', ...sections].join('\n')
 }
 
-/** The lines of one member of what is at `above`. */
+/** The lines of one member of the section at `above`. */
 function lines(
   name: string,
   schema: JSONSchemaProps,
@@ -53,7 +53,7 @@ function lines(
     const own = Object.hasOwn(defaults, below) ? { ...its, default: defaults[below]! } : its
     return lines(below, own, path, root)
   })
-  // A map of nothing but comments would be null; and one that lacks something that is required says so when it is read.
+  // A map with only comments would be null; and one that lacks a required value is reported when it is read.
   const isBare = required === undefined && members.every((line) => line.trimStart().startsWith('#'))
   return isBare
     ? [...said, `${indent}${quoted(name)}: {}`, ...members]

@@ -113,7 +113,7 @@ describe('a configuration in a file', () => {
     expect(concurrency).toEqual([3, 4])
   })
 
-  it('counts only when it is quiet: what is half written is nobody’s wish', async () => {
+  it('counts only when it is quiet: a half-written file is ignored', async () => {
     const file = path.join(folder, 'muster.yaml')
     await writeFile(file, 'concurrency: 2\n')
     const { next, clock, concurrency, problems } = await follow(file)
@@ -131,7 +131,7 @@ describe('a configuration in a file', () => {
     expect(opened?.current.settings.metrics.port).toBe(4)
   })
 
-  it('is looked at from time to time where nothing is told', async () => {
+  it('is polled where there are no notifications', async () => {
     const file = path.join(folder, 'later', 'muster.yaml')
     await mkdir(path.dirname(file))
     await writeFile(file, 'concurrency: 2\n')

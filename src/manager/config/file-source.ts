@@ -1,8 +1,8 @@
 /**
- * A file as a source, watched. Files are replaced in many ways: written in place, in several writes; renamed over by an
- * editor; swapped by a symbolic link that is two links away, as Kubernetes does with mounted ConfigMaps. So it is not the
- * file that is watched but every folder in which a step of its path can change; and it counts when it has been quiet, and
- * read the same twice. File systems that tell nothing are looked at from time to time.
+ * A file as a configuration source, watched. Files are replaced in many ways: in place, in several writes; renamed over
+ * by an editor; swapped by a symbolic link two levels away, as Kubernetes does with mounted ConfigMaps. So every folder
+ * is watched in which a step of the path can change; and a new content counts once it has been quiet and was read the
+ * same twice. File systems without notifications are polled.
  */
 import type { FSWatcher } from 'node:fs'
 import path from 'node:path'
@@ -13,9 +13,9 @@ import type { ConfigurationSource } from './source.ts'
 
 export interface FileSourceOptions {
   readonly clock?: Clock
-  /** How long it must be quiet. @default 200 */
+  /** How long the file must be quiet. @default 200 */
   readonly quietMs?: number
-  /** How often it is looked at where nothing is told. @default 10_000 */
+  /** Polling interval for file systems without notifications. @default 10_000 */
   readonly lookMs?: number
 }
 
@@ -53,9 +53,9 @@ function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Wat
   let isOver = false
   let timer: Timer | undefined
   const watchers = new Map<string, FSWatcher>()
-  /** Counts what was told: what was read before it is old. */
-  let told = 0
-  /** As it was last told of; null: not yet. */
+  /** Counts notifications: a content that was read before the last one is outdated. */
+  let notifications = 0
+  /** The last reported content; null: none yet. */
   let seen: string | undefined | null = null
   let places: ReadonlyMap<string, ReadonlySet<string>> = new Map()
 
@@ -67,23 +67,23 @@ function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Wat
   }
 
   const hear = (): void => {
-    told++
+    notifications++
     wait(quietMs, look)
   }
 
-  /** Quiet so far: does it stay like this? */
+  /** After a quiet period: checks whether the content stays the same. */
   const look = async (): Promise<void> => {
-    const before = told
+    const before = notifications
     const text = await attempt()
-    if (isOver || told !== before) return
+    if (isOver || notifications !== before) return
     if (text === seen) await rest()
     else wait(quietMs, () => confirm(text))
   }
 
   const confirm = async (text: string | undefined): Promise<void> => {
-    const before = told
+    const before = notifications
     const again = await attempt()
-    if (isOver || told !== before) return
+    if (isOver || notifications !== before) return
     if (again !== text) {
       hear()
       return
@@ -93,11 +93,11 @@ function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Wat
     await rest()
   }
 
-  /** The path may go another way by now. */
+  /** The links of the path may have changed. */
   const rest = async (): Promise<void> => {
-    const before = told
+    const before = notifications
     await listen()
-    if (told === before) wait(lookMs, look)
+    if (notifications === before) wait(lookMs, look)
   }
 
   const listen = async (): Promise<void> => {
@@ -116,19 +116,19 @@ function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Wat
           if (name === null || places.get(folder)?.has(name)) hear()
         })
         watchers.set(folder, watcher)
-        // Gone, most likely. The next look finds another way, if there is one.
+        // The folder was deleted, most likely. The next check follows the path again.
         watcher.on('error', () => {
           watcher.close()
           if (watchers.get(folder) === watcher) watchers.delete(folder)
         })
       } catch {
-        // Not there yet, or not to be watched: it is looked at.
+        // It does not exist or cannot be watched: it is polled.
       }
     }
   }
 
-  // What came after the first reading, by whoever asked, and before now is noticed, too: they compare.
-  void listen().then(() => told === 0 && wait(quietMs, look))
+  // Changes between the caller's first read and now are noticed as well: callers compare contents.
+  void listen().then(() => notifications === 0 && wait(quietMs, look))
   return () => {
     isOver = true
     timer?.cancel()
@@ -137,7 +137,7 @@ function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Wat
   }
 }
 
-/** More links than that are a circle. */
+/** More links are a cycle. */
 const mostLinks = 40
 
 /** The folders in which a step of a path can be replaced, and the names of the steps. */

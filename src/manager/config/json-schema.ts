@@ -1,4 +1,4 @@
-/** The schema of a configuration for editors: plain JSON Schema, strict as the manager is. */
+/** The schema of a configuration for editors: plain JSON Schema, as strict as the manager. */
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { configurationSchema, type Declared } from './schema.ts'
@@ -14,7 +14,7 @@ export function configurationJsonSchema(operators: readonly Declared[] = []): Js
 function plain(schema: JSONSchemaProps): JsonObject {
   const { properties, additionalProperties, items, ...rest } = schema
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
-  // What Kubernetes adds means nothing to others; its formats of numbers neither.
+  // Kubernetes' extensions and number formats mean nothing to editors.
   const own = Object.entries(rest).filter(([name]) => !name.startsWith('x-kubernetes-'))
   const entries = Object.entries(properties ?? {}).map(([name, below]) => [name, plain(below)] as const)
   return {

@@ -1,16 +1,16 @@
-/** One layer of a configuration: what a file, the environment or flags say, and where exactly each of its values stands. */
+/** One layer of a configuration: the values of a file, the environment or flags, with their positions. */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { problemLine, type Problem } from './problem.ts'
 
 export interface Layer {
-  /** Where it comes from: `muster.yaml`, `ConfigMap muster/config`, `environment`, `flags`. */
+  /** `muster.yaml`, `ConfigMap muster/config`, `environment`, `flags`. */
   readonly source: string
   readonly value: Json
-  /** The text it was read from, so that lines can be told. */
+  /** The source text, for line numbers. */
   readonly text?: string | undefined
-  /** Where single values stand, by path: `environment variable MUSTER__paused`. */
+  /** Positions of single values, by path: `environment variable MUSTER__paused`. */
   readonly places?: ReadonlyMap<string, string> | undefined
-  /** What could not be read at all. */
+  /** Problems of reading the layer. */
   readonly problems?: readonly PlacedProblem[] | undefined
 }
 
@@ -20,7 +20,7 @@ export interface PlacedProblem extends Problem {
 
 const noPlaces: ReadonlyMap<string, string> = new Map()
 
-/** Where a path stands in a layer, or what is around it. */
+/** The position of a path in a layer, or of its parent. */
 export function placeIn({ source, text, places = noPlaces }: Layer, path: readonly string[]): string {
   for (let length = path.length; length > 0; length--) {
     const place = places.get(path.slice(0, length).join('.'))
@@ -30,7 +30,7 @@ export function placeIn({ source, text, places = noPlaces }: Layer, path: readon
   return line === undefined ? source : `${source}:${line}`
 }
 
-/** What is null is left out: a section whose lines are all comments is null to YAML. */
+/** Removes nulls: in YAML, a section with only comments is null. */
 export function withoutNullSettings(value: Json): Json {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
@@ -40,7 +40,7 @@ export function withoutNullSettings(value: Json): Json {
   )
 }
 
-/** Maps are merged; anything else is replaced as a whole. */
+/** Merges maps; replaces anything else. */
 export function mergeOver(below: JsonObject, above: JsonObject): JsonObject {
   const merged = new Map(Object.entries(below))
   for (const [name, value] of Object.entries(above)) {

@@ -1,24 +1,24 @@
-/** What a manager does, one line each: JSON for programs, words for people, from a level on. */
+/** Writes log lines from a level on: as JSON for programs or as text for people. */
 import { formatTime } from '../../kube/duration.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { Settings } from './settings.ts'
 import { type Log, type LogLevel, logLevels } from '../logging/log-line.ts'
 
-/** What failed needs somebody; what was found or is slow should be looked at; the rest is told. */
+/** Failures are errors, findings and slowness are warnings, the rest is info. */
 function levelOf(line: JsonObject): LogLevel {
   if (line['error'] !== undefined || line['outcome'] === 'failed') return 'error'
   if (line['problem'] !== undefined || line['finding'] !== undefined || line['warning'] !== undefined) return 'warn'
   return 'info'
 }
 
-/** `logging` is asked for each line: it may change. */
+/** `logging` is read for each line: it may change. */
 export function logWriter(write: (text: string) => void, now: () => number, logging: () => Settings['logging']): Log {
   return (line) => {
     const { format, level } = logging()
     const own = levelOf(line)
     if (logLevels.indexOf(own) < logLevels.indexOf(level)) return
     const head = { time: formatTime(now()), level: own }
-    // First for who reads, and last for what counts: no member of a line takes their place.
+    // Time and level come first for readers, and are assigned last so that no member of the line replaces them.
     const whole = Object.assign({ ...head }, line, head)
     write(format === 'json' ? JSON.stringify(whole) : [head.time, own, ...words(line)].join(' '))
   }

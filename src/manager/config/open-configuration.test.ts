@@ -87,7 +87,7 @@ describe('the text of the defaults', () => {
     expect(settings).toEqual(readConfiguration([], [operator]).settings)
     expect(text).toContain('      # How many there are.\n      size: 3\n')
     expect(text).toContain('      title: "yes"\n      # password:\n')
-    expect(text).toContain('  # How often it is tried.\n  retryPeriod: 2s\n')
+    expect(text).toContain('  # The time between two attempts.\n  retryPeriod: 2s\n')
   })
 
   it('is whole without any operator', () => {
@@ -129,7 +129,7 @@ describe('a configuration in a ConfigMap', () => {
     expect(replicas.map(({ configuration }) => configuration.current.settings.concurrency)).toEqual([5, 5])
   })
 
-  it('that may not be created is done without, and that is told', async () => {
+  it('that may not be created is not needed, and that is reported', async () => {
     const cluster = embedded()
     const create = (): Promise<never> => Promise.reject(new MusterError('Forbidden', 'may not create configmaps.'))
     const { configuration, problems } = await opened(cluster, {}, { ...cluster.client, create })
@@ -153,7 +153,7 @@ describe('a configuration in a ConfigMap', () => {
 
     await write('concurrency: 3\nmetrics:\n  prt: 1\n')
     expect(problems).toEqual([
-      'The configuration is not in order: metrics.prt (ConfigMap default/muster:3): there is no key "prt" here; did you mean "port"?.',
+      'The configuration is invalid: metrics.prt (ConfigMap default/muster:3): there is no key "prt" here; did you mean "port"?.',
     ])
     expect(configuration.problem?.message).toBe(problems[0])
     expect(configuration.current.settings.concurrency).toBe(2)
@@ -195,7 +195,7 @@ describe('a configuration in a ConfigMap', () => {
     const { configuration, problems, write, changed } = await opened(cluster, { flags: ['concurrency=9'] })
     expect(configuration.isFallback).toBe(true)
     expect(configuration.current.settings).toMatchObject({ paused: true, concurrency: 9 })
-    expect(configuration.current.sources.get('paused')).toBe('ConfigMap default/muster is not in order')
+    expect(configuration.current.sources.get('paused')).toBe('ConfigMap default/muster is invalid')
     expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(problem)
     await write('metrics: { port: 1 }')

@@ -1,10 +1,11 @@
 /**
- * The configuration in force. It follows its source: what is in order is taken over, what is not is named and changes
- * nothing, and when it is mended it is taken over then.
+ * The configuration in force. It follows its source: a valid change is applied; an invalid one is reported and changes
+ * nothing until it is fixed.
  *
- * At the start there is no last good one. What a person has just written (a file, the environment, flags) is an error then.
- * A ConfigMap is not: the manager comes up and can be asked what is wrong, on the defaults, but **paused**: under settings
- * that nobody chose nothing is written. Where there is no ConfigMap, defaults are what was chosen, and all runs.
+ * At the start there is no earlier valid one. An invalid file, environment or flag is an error then. An invalid
+ * ConfigMap is not: the manager starts with the defaults and reports the problem, but **paused**, so that nothing is
+ * written under settings that the administrator did not choose. Without a ConfigMap, the defaults are the
+ * administrator's choice, and everything runs.
  */
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { type SettingChange, changesBetween } from './changes.ts'
@@ -21,44 +22,44 @@ export interface OpenConfigurationOptions {
   readonly source?: ConfigurationSource | undefined
   /** `MUSTER__path__to__setting`. @default empty */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined
-  /** `path=value`, each. @default none */
+  /** Each is `path=value`. @default none */
   readonly flags?: readonly string[] | undefined
-  /** Layers over all others: flags of an operator that is alone. @default none */
+  /** Layers above all others: flags of a single operator. @default none */
   readonly over?: readonly Layer[] | undefined
   /**
-   * Whose sections are known: some operators, or those that the settings name once they are loaded. The settings are in
-   * order by then but for what operators declare.
+   * The operators whose sections are known; or a function that loads those in the settings, which are valid by then
+   * except for the sections' `config`.
    */
   readonly operators?: readonly Declared[] | ((settings: Settings) => Promise<readonly Declared[]>) | undefined
-  /** There is a new one, and what is different. It is in force when this is called. */
+  /** A new configuration is in force, with these changes. */
   readonly onChange?: ((configuration: Configuration, changes: readonly SettingChange[]) => void) | undefined
-  /** What keeps the source from being followed; what was in force stays in force. */
+  /** A problem of the source; the configuration in force stays. */
   readonly onProblem?: ((problem: MusterError) => void) | undefined
 }
 
 export interface OpenConfiguration {
-  /** The one in force. */
+  /** The configuration in force. */
   readonly current: Configuration
-  /** What is wrong with what the source says now; undefined: nothing. */
+  /** The problem of the source's current content; undefined: none. */
   readonly problem: MusterError | undefined
-  /** Nothing has been in order yet: these are the defaults, paused. Settings that need a restart are still free. */
+  /** There was no valid content yet: these are the defaults, paused. Settings that need a restart may still change. */
   readonly isFallback: boolean
-  /** Resolves when what was noticed so far is in force, or refused. */
+  /** Resolves when all noticed changes are in force or rejected. */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
-/** @throws InvalidConfiguration for a file, an environment or flags that are not in order */
+/** @throws InvalidConfiguration for an invalid file, environment or flag */
 export async function openConfiguration(options: OpenConfigurationOptions = {}): Promise<OpenConfiguration> {
   const { source, onChange = () => undefined, onProblem = () => undefined } = options
   let problem: MusterError | undefined
   let isFallback = false
   let isClosed = false
   let isCreated = false
-  /** The text that was looked at last: the same is not looked at again. */
+  /** The last content that was read: the same is not processed again. */
   let looked: { readonly text: string | undefined } | undefined
 
-  const tell = (error: unknown, isLasting = true): void => {
+  const report = (error: unknown, isLasting = true): void => {
     const found = named(error)
     if (isLasting) {
       if (problem?.message === found.message) return
@@ -80,7 +81,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     return (await composeConfiguration(said, options)).configuration
   }
 
-  /** What the source says; made first where there is nothing. */
+  /** The content of the source, created if there is none. */
   const obtain = async (): Promise<string | undefined> => {
     if (!source) return undefined
     const text = await source.read()
@@ -92,13 +93,13 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
       const message = `${source.name} is not there and cannot be created, so that defaults are in force: ${cause}`
-      tell(new MusterError('InvalidConfiguration', message), false)
+      report(new MusterError('InvalidConfiguration', message), false)
       return undefined
     }
   }
 
   const first = async (): Promise<Configuration> => {
-    // Whatever the source says, these must be in order: they are how its manager was started.
+    // Environment and flags must be valid whatever the source contains: the process was started with them.
     const { configuration: bare } = await composeConfiguration([], options)
     if (!source) return bare
     try {
@@ -109,9 +110,9 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     } catch (error) {
       if (!source.isRemote) throw error
       isFallback = true
-      tell(error)
+      report(error)
       const settings: Settings = { ...bare.settings, paused: true }
-      const sources = new Map(bare.sources).set('paused', `${source.name} is not in order`)
+      const sources = new Map(bare.sources).set('paused', `${source.name} is invalid`)
       return { settings, sources }
     }
   }
@@ -131,12 +132,12 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
       problem = undefined
       isFallback = false
     } catch (error) {
-      if (!isClosed) tell(error)
+      if (!isClosed) report(error)
     }
     if (changes.length > 0) onChange(current, changes)
   }
 
-  /** Nothing at all is what a file looks like that somebody is about to write. */
+  /** An empty file may be one that is about to be written. */
   const take = async (text: string | undefined): Promise<Configuration> => {
     if (text === undefined && !isFallback) throw missing(source!.name)
     if (text !== undefined && text.trim() === '') {
@@ -154,12 +155,12 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
   }
   const stop = source?.watch(
     () => {
-      // One at a time, and one more for all that comes meanwhile.
+      // One at a time, and one more for all changes meanwhile.
       if (isWaiting || isClosed) return
       isWaiting = true
       following = afterwards(following)
     },
-    (error) => tell(error, false),
+    (error) => report(error, false),
   )
 
   return {
@@ -199,8 +200,8 @@ export async function textLayer(source: string, text: string): Promise<Layer> {
 export type Composition = Pick<OpenConfigurationOptions, 'environment' | 'flags' | 'over' | 'operators'>
 
 /**
- * A configuration of what a source says and what stands over it. It is read twice: the first time it says which operators
- * there are, and they say how their part is to be read.
+ * The configuration from a source and the layers above it. It is read twice: the first time for the operators in it,
+ * which then declare how their `config` is read.
  * @throws InvalidConfiguration
  */
 export async function composeConfiguration(

@@ -1,4 +1,4 @@
-/** The section of one operator: where it comes from, how far it is trusted, what it may use and when it runs. */
+/** The section of one operator: its code, isolation, identity, limits and gates. */
 import {
   anything,
   boolean,
@@ -17,20 +17,23 @@ import { duration, memory, optionalReference, titled } from './setting-fields.ts
 export interface OperatorSettings {
   readonly enabled: boolean
   readonly paused: boolean
-  /** `./file.ts#export` or `package#export`. Left out: it is built in, or was given on the command line. */
+  /** `./file.ts#export` or `package#export`. Omitted: it is built in, or given on the command line. */
   readonly from?: string
-  /** It is a program that keeps the operator contract: in whatever language. Instead of `from`. */
+  /** An external program that implements the operator contract, in any language. Instead of `from`. */
   readonly program?: ProgramSettings
   readonly isolation: 'inline' | 'worker' | 'process'
-  /** Where its level cannot be enforced it runs all the same, and says so. */
+  /** Runs the operator even where its isolation level cannot be enforced, with a warning. */
   readonly allowUnenforced: boolean
-  /** Origins that it may call from where it is isolated. */
+  /** Origins that it may call while isolated. */
   readonly outside: readonly string[]
-  /** As whom it writes. */
+  /** The account of its requests. */
   readonly identity: IdentitySettings
-  /** Left out: everywhere. */
+  /** Omitted: all. */
   readonly namespaces?: readonly string[]
-  /** Names of `clusters` or of `placement.hosted`, each served apart. Left out: as `placement` says, once. */
+  /**
+   * Names in `clusters` or `placement.hosted`, each with an instance of the operator. Omitted: one instance, as in
+   * `placement`.
+   */
   readonly clusters?: readonly string[]
   readonly gates: GateSettings
   readonly budgets: BudgetSettings
@@ -38,32 +41,32 @@ export interface OperatorSettings {
   readonly config: unknown
 }
 
-/** A program that is run for an operator; docs/contract.md tells what it has to answer. */
+/** An external program; docs/contract.md describes its protocol. */
 export interface ProgramSettings {
-  /** `./file` from the folder of the configuration, `/file`, or a name in PATH. */
+  /** `./file` relative to the folder of the configuration, `/file`, or a name in PATH. */
   readonly command: string
-  /** Before the words of the contract. */
+  /** Before the arguments of the contract. */
   readonly args: readonly string[]
-  /** All that it gets, beside PATH. Never shown. */
+  /** Its environment, besides PATH. Never shown. */
   readonly env: Readonly<Record<string, string>>
-  /** Where it starts, from the folder of the configuration. It may read a folder that is named here. */
+  /** Its working directory, relative to the folder of the configuration. It may read it. */
   readonly folder: string
-  /** Files and folders that it may read beside those that it is made of. */
+  /** Further files and folders that it may read. */
   readonly readable: readonly string[]
-  /** Of each of its processes, and of all together where there is a control group. */
+  /** Limit of each of its processes, and of all together where there is a control group. */
   readonly memory: string
-  /** The longest that one run may take. */
+  /** Time limit of one run. */
   readonly timeout: string
-  /** After so long it is run even if nothing changed. */
+  /** Runs it after this time even if nothing has changed. */
   readonly resync: string
-  /** Left out: all. */
+  /** Omitted: all. */
   readonly controllers?: readonly string[]
-  /** It may reach the user-workload cluster and what `outside` lists, by a proxy. */
+  /** It may reach the user-workload cluster and the origins in `outside`, through a proxy. */
   readonly live: boolean
 }
 
 export interface IdentitySettings {
-  /** `namespace/name`. Left out: as the manager itself. */
+  /** `namespace/name`. Omitted: the manager's own account. */
   readonly serviceAccount?: string
   readonly by: 'impersonation' | 'token'
 }
@@ -79,39 +82,44 @@ export interface GateSettings {
   readonly ageing: string
 }
 
-/** The most it may use. */
+/** Limits of an operator. */
 export interface BudgetSettings {
   readonly memory: string
-  /** In mebibytes. 0: whatever it takes. */
+  /** In mebibytes. 0: no limit. */
   readonly cacheMi: number
-  /** 0: as many as the server allows. */
+  /** 0: no limit of our own. */
   readonly requestsPerMinute: number
   readonly runTimeout: string
 }
 
 const gates = {
-  debounce: duration('0s', 'How long the input must be quiet before a run.'),
+  debounce: duration('0s', 'How long the input must be quiet before a reconcile.'),
   debounceMax: duration('1s', 'The longest wait after the first change, however busy the input.'),
-  coolDown: duration('0s', 'The least time between two runs for one object.'),
-  changesPerMinute: integer({ minimum: 1, default: 6000, description: 'The changes an operator may make a minute.' }),
-  burst: integer({ minimum: 1, default: 1000, description: 'The changes that it may save up.' }),
-  concurrency: integer({ minimum: 1, maximum: 1000, default: 8, description: 'Runs of the operator at once.' }),
+  coolDown: duration('0s', 'The minimum time between two reconciles of one object.'),
+  changesPerMinute: integer({ minimum: 1, default: 6000, description: 'Rate limit: changes per minute.' }),
+  burst: integer({ minimum: 1, default: 1000, description: 'Burst of the rate limit.' }),
+  concurrency: integer({
+    minimum: 1,
+    maximum: 1000,
+    default: 8,
+    description: 'Concurrent reconciles of the operator.',
+  }),
   ageing: duration('10s', 'How long a retry waits until it is as urgent as a change, and a resync as a retry.'),
 } satisfies Fields
 
 const budgets = {
-  memory: memory('256Mi', 'Of its heap, where it is isolated; beyond that it is ended and started again.'),
+  memory: memory('256Mi', 'Heap limit, if isolated; beyond that the operator is restarted.'),
   cacheMi: integer({
     minimum: 0,
     default: 0,
-    description: 'Mebibytes that may be cached on its behalf; with more it waits. 0 leaves it open.',
+    description: 'Mebibytes that may be cached for it; beyond that it is held. 0: no limit.',
   }),
   requestsPerMinute: integer({
     minimum: 0,
     default: 0,
-    description: 'Requests it may make a minute; 0 leaves it to the server.',
+    description: 'Requests per minute; 0: no limit.',
   }),
-  runTimeout: duration('5m', 'The longest that one run may take, where it is isolated.'),
+  runTimeout: duration('5m', 'Time limit of one reconcile, if isolated.'),
 } satisfies Fields
 
 const program = {
@@ -120,44 +128,47 @@ const program = {
     string({
       pattern: String.raw`^(\.{0,2}/.+|[^/ ]+)$`,
       maxLength: 4096,
-      description: 'The program: a file from the folder of the configuration, or a name in PATH.',
+      description: 'The program: a file relative to the folder of the configuration, or a name in PATH.',
     }),
   ),
   args: list(string(), {
     default: [],
-    description: 'Words before those of the contract. Everybody on the machine can read them.',
+    description: 'Arguments before those of the contract. Every user of the machine can read them.',
   }),
   env: map(string({ format: 'password' }), {
     default: {},
-    description: 'Its environment, all of it but PATH. Values are never shown.',
+    description: 'Its environment, besides PATH. Values are never shown.',
   }),
   folder: string({
     default: '.',
     minLength: 1,
-    description: 'Where it starts, from the folder of the configuration. Another folder than that it may read.',
+    description:
+      'Its working directory, relative to the folder of the configuration; readable if it is another folder.',
   }),
   readable: list(string({ minLength: 1 }), {
     default: [],
-    description:
-      'Files and folders that it may read beside the files it is made of, from the folder of the configuration.',
+    description: 'Further files and folders that it may read, relative to the folder of the configuration.',
   }),
-  memory: memory('1Gi', 'Of each of its processes, and of all together where control groups can be made.'),
-  timeout: duration('30s', 'The longest that one run may take; then it is ended with all that it has started.'),
-  resync: duration('10m', 'After so long it is run even if nothing that it reads has changed.'),
+  memory: memory(
+    '1Gi',
+    'Memory limit of each of its processes, and of all together where control groups can be created.',
+  ),
+  timeout: duration('30s', 'Time limit of one run; then the program and all its children are killed.'),
+  resync: duration('10m', 'Runs it after this time even if no input has changed.'),
   controllers: optional(
-    list(string({ pattern: '^[^ ,]+$' }), { description: 'Those of its controllers that run. Left out: all.' }),
+    list(string({ pattern: '^[^ ,]+$' }), { description: 'The controllers to run. Omitted: all.' }),
   ),
   live: boolean({
     default: false,
-    description: 'It runs live: with a kubeconfig to the user-workload cluster, and a proxy to what outside lists.',
+    description: 'Runs it with a kubeconfig for the user-workload cluster, and a proxy to the origins in outside.',
   }),
 } satisfies Fields
 
 const identity = {
-  serviceAccount: optionalReference('As whom it writes. Left out: as the manager itself.'),
+  serviceAccount: optionalReference('The account of its requests. Omitted: the manager’s own.'),
   by: oneOf(['impersonation', 'token'], {
     default: 'impersonation',
-    description: 'How: by impersonating the account, or with a token that is minted for it.',
+    description: 'By impersonating the account, or with a token that is minted for it.',
   }),
 } satisfies Fields
 
@@ -167,37 +178,42 @@ const origin: Field<string> = titled(
 )
 
 const operator = {
-  enabled: boolean({ default: true, description: 'Whether it runs at all.' }),
-  paused: boolean({ default: false, description: 'It is loaded and its caches are filled, but nothing runs.' }),
+  enabled: boolean({ default: true, description: 'Whether it runs.' }),
+  paused: boolean({
+    default: false,
+    description: 'It is loaded and its caches are filled, but it does not reconcile.',
+  }),
   from: titled(
     'a file that begins with ./, ../ or /, or a package',
     optional(
       string({
         pattern: String.raw`^[^ #]+(#[A-Za-z_$][A-Za-z0-9_$]*)?$`,
-        description: 'Where it is loaded from: ./file.ts or a package, #NAME for one of several exports.',
+        description: 'Its module: ./file.ts or a package, #NAME for one of several exports.',
       }),
     ),
   ),
-  program: optional(object(program, { description: 'A program that keeps the operator contract, instead of from.' })),
+  program: optional(
+    object(program, { description: 'A program that implements the operator contract, instead of from.' }),
+  ),
   isolation: oneOf(['inline', 'worker', 'process'], {
     default: 'inline',
-    description: 'How far it is trusted: in this thread, in one of its own, in a process of its own.',
+    description: 'Where its code runs: in the shared thread, a thread of its own, or a process of its own.',
   }),
-  allowUnenforced: boolean({ default: false, description: 'Run it even where its isolation cannot be enforced.' }),
-  outside: list(origin, { default: [], description: 'Origins that it may call from where it is isolated.' }),
+  allowUnenforced: boolean({ default: false, description: 'Runs it even where its isolation cannot be enforced.' }),
+  outside: list(origin, { default: [], description: 'Origins that it may call while isolated.' }),
   identity: object(identity, { default: {} }),
   namespaces: optional(
-    list(string({ minLength: 1, maxLength: 63 }), { description: 'Where it looks. Left out: everywhere.' }),
+    list(string({ minLength: 1, maxLength: 63 }), { description: 'Namespaces that it watches. Omitted: all.' }),
   ),
   clusters: optional(
     list(string({ minLength: 1, maxLength: 63 }), {
-      description: 'Clusters that it serves, each apart. Left out: as placement says, once.',
+      description: 'Clusters that it serves, with one instance each. Omitted: one instance, as in placement.',
     }),
   ),
   gates: object(gates, { default: {} }),
   budgets: object(budgets, { default: {} }),
-  config: anything({ default: {}, description: 'Its own settings: what it declares.' }),
+  config: anything({ default: {}, description: 'The settings that the operator declares.' }),
 } satisfies Fields
 
-/** Does not compile when the type and the schema go different ways. */
+/** Does not compile when the type and the schema differ. */
 export const operatorField: Field<OperatorSettings, unknown> = object(operator)

@@ -1,4 +1,4 @@
-/** Settings in the words of those who follow them: people write `1m30s`, programs count milliseconds. */
+/** Converts settings into the options of other packages: people write `1m30s`, programs use milliseconds. */
 import type { Resource } from '../../kube/kind.ts'
 import type { ObjectName } from '../../operator/view.ts'
 import type { LeaseTimes } from '../leases/lease.ts'
@@ -9,7 +9,7 @@ import type { BudgetSettings, GateSettings, ProgramSettings } from './operator-s
 import { durationMs } from './setting-fields.ts'
 import type { HostedSettings, LeaseSettings, Settings } from './settings.ts'
 
-/** The gates of an operator, and what it may use, as the manager takes them. */
+/** The gates and budgets of an operator. */
 export function gatesOf(gates: GateSettings, budgets?: BudgetSettings): GateOptions {
   return {
     ...(budgets && { budget: budgetOf(budgets) }),
@@ -44,7 +44,7 @@ export function limitsOf({ memory, runTimeout }: BudgetSettings): {
   return { memoryMb: mebibytesOf(memory), reconcileMs: durationMs(runTimeout) }
 }
 
-/** The limits of a program. */
+/** The limits of an external program. */
 export function programLimitsOf({ memory, timeout }: ProgramSettings): {
   readonly memoryMb: number
   readonly timeoutMs: number
@@ -56,13 +56,13 @@ function mebibytesOf(memory: string): number {
   return Number.parseInt(memory, 10) * (memory.endsWith('Gi') ? 1024 : 1)
 }
 
-/** `namespace/name` in two. */
+/** Splits `namespace/name`. */
 export function objectNameOf(reference: string): ObjectName & { readonly namespace: string } {
   const at = reference.indexOf('/')
   return { namespace: reference.slice(0, at), name: reference.slice(at + 1) }
 }
 
-/** Where API servers find webhooks; undefined: nowhere, and none are served. */
+/** The address of the webhooks for API servers; undefined: webhooks are not served. */
 export function webhookAddressOf({
   port,
   url,
@@ -74,7 +74,7 @@ export function webhookAddressOf({
   return service === undefined ? undefined : { service: { ...objectNameOf(service), port: servicePort } }
 }
 
-/** The names of a hosted cluster. @throws InvalidNameMap */
+/** The name map of a hosted cluster. @throws InvalidNameMap */
 export function nameMapOf(name: string, { rules, shared }: HostedSettings): NameMap {
   return nameMap({
     name,
@@ -83,7 +83,7 @@ export function nameMapOf(name: string, { rules, shared }: HostedSettings): Name
   })
 }
 
-/** `plural.group/version`: enough to know a kind by. */
+/** `plural.group/version`: enough to identify a kind. */
 function kindNamed(text: string): Resource {
   const [whole = '', version = ''] = text.split('/')
   const [plural = '', ...group] = whole.split('.')

@@ -1,6 +1,6 @@
 /**
- * Single settings from the environment (`MUSTER__leaderElection__leaderElect=true`) and from flags
- * (`--set leaderElection.leaderElect=true`). They name a path, and their text is read as the schema of that path wants it.
+ * Single settings from the environment (`MUSTER__leaderElection__leaderElect=true`) and from flags (`--set
+ * leaderElection.leaderElect=true`). Each names a path, and its text is parsed by the schema of that path.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -10,7 +10,7 @@ import { configurationSchema, type Declared, memberOf } from './schema.ts'
 
 const prefix = 'MUSTER__'
 
-/** One value, where it stands, and the path that it is for. */
+/** One value, its position, and its path. */
 export interface Override {
   readonly path: readonly string[]
   readonly text: string
@@ -30,7 +30,10 @@ export function environmentLayer(
   return overrideLayer('environment', overrides, operators)
 }
 
-/** Shells know no `-` in a name, and names of operators and clusters no `_`: there, one stands for the other. */
+/**
+ * Environment variables cannot contain `-`, and names of operators and clusters cannot contain `_`: so `_` stands for
+ * `-`.
+ */
 function pathIn(variable: string): readonly string[] {
   const path = variable.slice(prefix.length).split('__')
   const isNamed = path[0] === 'operators' || path[0] === 'clusters'
@@ -41,7 +44,7 @@ function pathIn(variable: string): readonly string[] {
 export function flagLayer(settings: readonly string[], operators: readonly Declared[] = []): Layer {
   const overrides = settings.map((setting): Override | PlacedProblem => {
     const at = setting.indexOf('=')
-    // What was meant to be a value may be secret: only what stands before `=` is repeated.
+    // The value may be secret: messages contain only the part before `=`.
     if (at <= 0) return { path: [], message: 'write path=value', place: 'flag --set' }
     const name = setting.slice(0, at)
     return { path: name.split('.'), text: setting.slice(at + 1), place: `flag --set ${name}` }
@@ -84,7 +87,7 @@ function withValue(value: JsonObject, [name = '', ...rest]: readonly string[], l
 
 type Found = { readonly schema: JSONSchemaProps | undefined } | { readonly message: string }
 
-/** The schema of a path; undefined where anything may stand. */
+/** The schema of a path; undefined where any value is allowed. */
 function lookUp(whole: JSONSchemaProps, path: readonly string[]): Found {
   let schema = whole
   for (const step of path) {
@@ -96,7 +99,7 @@ function lookUp(whole: JSONSchemaProps, path: readonly string[]): Found {
   return { schema }
 }
 
-/** Text stays text where text is wanted; elsewhere it is read as JSON if it is some. */
+/** Text stays text where the schema has a string; elsewhere it is parsed as JSON if possible. */
 function read(text: string, schema: JSONSchemaProps | undefined): Json {
   if (schema?.type === 'string') return text
   if (schema?.type === 'array' && !text.trimStart().startsWith('[')) {

@@ -1,15 +1,15 @@
 /**
- * Files of the manager, which an isolated operator or a program must not read: its configuration, the folder that Muster keeps in
- * a project (a kubeconfig, the data of an embedded cluster), and credentials.
+ * Files of the manager that isolated operators and external programs must not read: its configuration, the `.muster`
+ * folder of a project (a kubeconfig, the data of an embedded cluster), and credentials.
  */
 import path from 'node:path'
 import { credentialFiles } from '../../client/credentials/credential-files.ts'
 import type { Settings } from './settings.ts'
 
 export interface OwnFilesOptions {
-  /** The configuration: paths in it start from its folder. */
+  /** The configuration file: its relative paths start from its folder. */
   readonly file?: string | undefined
-  /** A kubeconfig that a flag names. */
+  /** A kubeconfig given as a flag. */
   readonly kubeconfig?: string | undefined
   readonly settings?: Pick<Settings, 'clientConnection' | 'clusters'> | undefined
 }

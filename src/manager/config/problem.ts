@@ -1,6 +1,6 @@
 /**
- * What is wrong with a configuration, and where: the path, the line if there is a text, and what was probably meant.
- * All of it is told at once: nobody likes to mend a file one mistake at a time.
+ * A problem of a configuration: the path, the line if there is a text, and a suggestion. All problems are reported at
+ * once, so that a file can be fixed in one go.
  */
 import { nearest } from '../../kube/nearest.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
@@ -13,7 +13,7 @@ export interface Problem {
   readonly message: string
 }
 
-/** Keys that the schema does not know, with the nearest that it does. */
+/** Keys that are not in the schema, each with the nearest one that is. */
 export function unknownKeys(value: Json, schema: JSONSchemaProps, above: readonly string[] = []): readonly Problem[] {
   if (isJsonArray(value)) {
     const items = schema.items as JSONSchemaProps | undefined
@@ -28,11 +28,11 @@ export function unknownKeys(value: Json, schema: JSONSchemaProps, above: readonl
   })
 }
 
-/** Lists where a text is wanted: API servers let them pass where the text has a format, and so do schemas here. */
+/** Lists in place of strings: API servers accept them for strings with a format, and so does the validation here. */
 export function listsForTexts(value: Json, schema: JSONSchemaProps, above: readonly string[] = []): readonly Problem[] {
   if (isJsonArray(value)) {
     const { type, format, items } = schema
-    if (type === 'string' && format !== undefined) return [{ path: above, message: 'it must be a text' }]
+    if (type === 'string' && format !== undefined) return [{ path: above, message: 'must be a string' }]
     return isJsonObject(items) ? value.flatMap((item, at) => listsForTexts(item, items, [...above, String(at)])) : []
   }
   if (!isJsonObject(value)) return []
@@ -46,7 +46,7 @@ function schemaOf(schema: JSONSchemaProps, name: string): JSONSchemaProps | 'unk
   const { properties = {}, additionalProperties } = schema
   if (Object.hasOwn(properties, name)) return properties[name]
   if (isJsonObject(additionalProperties)) return additionalProperties
-  // Where anything may stand, nothing is unknown.
+  // Where any value is allowed, no key is unknown.
   return schema.type === 'object' && !schema['x-kubernetes-preserve-unknown-fields'] ? 'unknown' : undefined
 }
 
@@ -54,18 +54,18 @@ export function guess(name: string, { properties = {} }: JSONSchemaProps): strin
   return guessAmong(name, Object.keys(properties))
 }
 
-/** What was probably meant, or else what there is. */
+/** The nearest known name, or all of them. */
 export function guessAmong(name: string, known: readonly string[]): string {
   const near = nearest(name, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? ', nor any other' : `; there are ${known.join(', ')}`
 }
 
-/** What is not one of a few words: which there are, and which was probably meant. */
+/** A value outside of an enum: the allowed values, and the nearest one. */
 export function noneOf(given: Json, words: readonly Json[]): string {
   const texts = words.map(bare)
   const word = bare(given).slice(0, 100)
-  // Other tools shout their levels.
+  // Other tools write levels in upper case.
   const near = texts.find((text) => text.toLowerCase() === word.toLowerCase()) ?? nearest(word, texts)
   const meant = near === undefined ? '' : `; did you mean "${near}"?`
   return `${typeof given === 'string' ? `"${word}"` : word} is none of ${texts.join(', ')}${meant}`
@@ -75,14 +75,17 @@ function bare(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** A cause's field as a path: `operators[memcached].gates.burst` is in no file; keys of maps have no brackets there. */
+/**
+ * The field of a validation error as a path: `operators[memcached].gates.burst` has brackets for map keys, which no
+ * file has.
+ */
 export function pathOf(field: string): readonly string[] {
   return field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean)
 }
 
 /**
- * The line of a path in a text, from 1. It goes by indentation, which is how people write YAML and programs write JSON;
- * within one line nothing is looked for, and the line of what is around it is told instead.
+ * The line of a path in a text, 1-based. Based on indentation, as people write YAML and programs write JSON; inside a
+ * flow value, it is the line of the parent.
  */
 export function problemLine(text: string, path: readonly string[]): number | undefined {
   const lines = text.split('\n')
@@ -121,7 +124,7 @@ export function formatProblem({ path, message }: Problem, place: string): string
   return `${path.join('.') || 'the whole'} (${place}): ${message}`
 }
 
-/** A value by its path. */
+/** The value at a path. */
 export function valueAt(value: Json | undefined, path: readonly string[]): Json | undefined {
   let found = value
   for (const name of path) {

@@ -1,7 +1,7 @@
 /**
- * The schema of a whole configuration: that of the manager, with a section for each operator that is known, in which its
- * own settings are as it declares them. Everything derives from it: what is refused, what is filled in, which flags there
- * are, what `muster config --schema` prints, and what is never shown.
+ * The schema of a whole configuration: that of the manager, with a section for each known operator, whose `config` is
+ * as the operator declares it. Validation, defaults, flags, `muster config --schema` and masking of secrets all derive
+ * from it.
  */
 import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 import { isJsonObject } from '../../kube/json.ts'
@@ -11,14 +11,14 @@ import { objectSchema } from '../../operator/field.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { settingsSchema } from './settings.ts'
 
-/** What is declared by an operator and decides on its section. */
+/** The declarations of an operator that determine its section. */
 export type Declared = Pick<Operator, 'name' | 'config'>
 
 export interface ConfigurationSchema {
   readonly schema: JSONSchemaProps
-  /** For a whole configuration. */
+  /** For a complete configuration. */
   readonly whole: StructuralSchema
-  /** For a part of one: what is left out here may stand elsewhere. */
+  /** For one layer: missing values may be in another one. */
   readonly part: StructuralSchema
 }
 
@@ -52,7 +52,7 @@ function schemaWith(operators: readonly Declared[]): JSONSchemaProps {
   return { ...settingsSchema, properties: { ...settingsSchema.properties, operators: { ...all, properties } } }
 }
 
-/** Without what only a whole can be asked for. */
+/** Without requirements that only a complete configuration can meet. */
 function partOf(schema: JSONSchemaProps): JSONSchemaProps {
   const { required: _, 'x-kubernetes-validations': __, properties, additionalProperties, items, ...rest } = schema
   return {
@@ -61,12 +61,12 @@ function partOf(schema: JSONSchemaProps): JSONSchemaProps {
       properties: Object.fromEntries(Object.entries(properties).map(([name, below]) => [name, partOf(below)])),
     }),
     ...(isJsonObject(additionalProperties) && { additionalProperties: partOf(additionalProperties) }),
-    // Lists are given as a whole, items and all.
+    // Lists are given as a whole, with their items.
     ...(items && { items }),
   }
 }
 
-/** The schema of a path; undefined where anything may stand, or nothing. */
+/** The schema of a path; undefined where any value, or none, is allowed. */
 export function schemaAt(schema: JSONSchemaProps, path: readonly string[]): JSONSchemaProps | undefined {
   let found: JSONSchemaProps | undefined = schema
   for (const step of path) found = found && memberOf(found, step)
@@ -80,12 +80,12 @@ export function memberOf(schema: JSONSchemaProps, name: string): JSONSchemaProps
   return isJsonObject(additionalProperties) ? additionalProperties : undefined
 }
 
-/** How secrets are called, at the end of a name: `secretName` only says where one is. */
+/** Names of secret values, by suffix: `secretName` only names a Secret. */
 const secretName = /(?:password|passwd|passphrase|token|secret|api_?key|private_?key|credential)s?$/i
 
 /**
- * Whether the value of a path must not be shown: one that its operator marks with `format: "password"`, or that is called
- * like one. The manager's own settings hold none; they say where secrets are. What programs get as environment may be some.
+ * Whether the value of a path must not be shown: its operator declares `format: "password"`, or its name looks like a
+ * secret. The manager's own settings contain no secrets, only references; the environment of programs may contain some.
  */
 export function isSecretAt(schema: JSONSchemaProps, path: readonly string[]): boolean {
   return path.some((name, at) => {
@@ -94,23 +94,23 @@ export function isSecretAt(schema: JSONSchemaProps, path: readonly string[]): bo
   })
 }
 
-/** Whether there may be such a value at a path, or below it. */
+/** Whether a secret value may be at or below a path. */
 export function mayHoldSecrets(schema: JSONSchemaProps, path: readonly string[]): boolean {
   const isAny = isDeclared(path) || isOfProgram(path)
   return isSecretAt(schema, path) || (isAny && holdsSecrets(schemaAt(schema, path)))
 }
 
-/** Of what an operator declares itself. */
+/** Part of an operator's own `config`. */
 function isDeclared([first, , third]: readonly string[]): boolean {
   return first === 'operators' && third === 'config'
 }
 
-/** Of the environment of a program, or what is to hold one. */
+/** Part of a program's environment, or a parent of it. */
 function isOfProgram([first, , third]: readonly string[]): boolean {
   return first === 'operators' && third === 'program'
 }
 
-/** What nobody has declared may be anything. */
+/** An undeclared value may contain anything. */
 function holdsSecrets(schema: JSONSchemaProps | undefined): boolean {
   if (!schema || schema['x-kubernetes-preserve-unknown-fields']) return true
   const { format, properties = {}, additionalProperties, items } = schema

@@ -1,14 +1,14 @@
-/** The kinds of values that settings are made of. A `title` says in words what a pattern says in signs: errors quote it. */
+/** The value types of settings. A `title` describes a pattern in words: error messages quote it. */
 import { durationToMs, parseDuration } from '../../kube/duration.ts'
 import { type Field, integer, optional, string } from '../../operator/field.ts'
 
 export type Defaulted<T> = Field<T, T, 'defaulted'>
 
-/** `what` begins a sentence; the rest of it is the same everywhere. */
+/** `what` is the subject of a description that is otherwise the same for all ports. */
 export const port = (value: number, what: string): Defaulted<number> =>
   integer({ minimum: 0, maximum: 65_535, default: value, description: `${what} 0 turns it off.` })
 
-/** With few enough digits never longer than can be counted. */
+/** The digits are limited so that milliseconds stay safe integers. */
 const durationPattern = String.raw`^(0|([0-9]{1,6}(\.[0-9]{1,6})?(ms|s|m|h))+)$`
 
 export const duration = (value: string, description: string): Defaulted<string> =>
@@ -20,7 +20,7 @@ export const duration = (value: string, description: string): Defaulted<string> 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const subdomain = String.raw`${label}(\.${label})*`
 
-/** `namespace/name`: an object. */
+/** `namespace/name` of an object. */
 export const reference = (value: string, description: string): Defaulted<string> =>
   titled('an object as namespace/name', string({ default: value, pattern: `^${label}/${subdomain}$`, description }))
 
@@ -30,7 +30,7 @@ export const optionalReference = (description: string): Field<string, string, 'o
 const nameTitle = 'a name of lower-case letters, digits and -'
 const nameRule = { pattern: `^${label}$`, maxLength: 63 }
 
-/** Of a cluster or a namespace. */
+/** The name of a cluster or namespace. */
 export const nameField = (value: string, description: string): Defaulted<string> =>
   titled(nameTitle, string({ ...nameRule, default: value, description }))
 
@@ -50,7 +50,7 @@ export function titled<F extends Field<unknown>>(title: string, field: F): F {
   return { ...field, schema: { ...field.schema, title } }
 }
 
-/** Of a duration as settings write it. */
+/** Milliseconds of a duration setting. */
 export function durationMs(text: string): number {
   return durationToMs(parseDuration(text))
 }

@@ -1,6 +1,6 @@
 /**
- * The settings of a manager: one typed structure, with a default for everything, so that it comes up without any. Each
- * operator has a section there, with a part of its own that it declares itself.
+ * The settings of a manager: one typed structure with a default for every setting, so that it starts without a file.
+ * Each operator has a section, with a `config` that the operator declares.
  */
 import type { JsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -24,15 +24,15 @@ import { duration, nameField, optionalName, optionalReference, port, reference, 
 
 export interface Settings {
   readonly clientConnection: {
-    /** Left out: KUBECONFIG, ~/.kube/config, or the service account. */
+    /** Omitted: KUBECONFIG, ~/.kube/config, or the service account. */
     readonly kubeconfig?: string
-    /** Left out: the current one. */
+    /** Omitted: the current one. */
     readonly context?: string
-    /** 0 leaves it to the server. */
+    /** 0: no client-side limit. */
     readonly qps: number
     readonly burst: number
   }
-  /** Clusters beside `local`, which is that of `clientConnection`; by name. */
+  /** Clusters besides `local`, which is that of `clientConnection`; by name. */
   readonly clusters: Readonly<Record<string, ClusterSettings>>
   readonly placement: PlacementSettings
   readonly leaderElection: LeaseSettings & {
@@ -50,7 +50,7 @@ export interface Settings {
   readonly health: ListenSettings
   readonly console: ListenSettings
   readonly webhooks: ListenSettings & {
-    /** `https://HOST:PORT`. One of the two, or nobody is asked. */
+    /** `https://HOST:PORT`. Without this and `service`, webhooks are not served. */
     readonly url?: string
     /** `namespace/name`. */
     readonly service?: string
@@ -59,25 +59,25 @@ export interface Settings {
     readonly secret: string
   }
   readonly tracing: {
-    /** Left out: nothing is traced. */
+    /** Omitted: no tracing. */
     readonly endpoint?: string
     readonly sampleRatio: number
   }
   readonly logging: { readonly format: 'json' | 'text'; readonly level: LogLevel }
   readonly watchdog: {
-    /** 0: it is off. */
+    /** 0: off. */
     readonly blockedFor: string
     /** `namespace/name`. */
     readonly quarantine: string
   }
-  /** Runs of all operators at once. */
+  /** Concurrent reconciles of all operators. */
   readonly concurrency: number
   readonly paused: boolean
   /** By the operator's name. */
   readonly operators: Readonly<Record<string, OperatorSettings>>
 }
 
-/** How a cluster is reached: by a kubeconfig on this machine, by one in a Secret of `local`, or as the Pod we are in. */
+/** How to connect to a cluster: by a kubeconfig file, by a kubeconfig in a Secret of `local`, or in-cluster. */
 export interface ClusterSettings {
   readonly kubeconfig?: string
   readonly context?: string
@@ -87,29 +87,29 @@ export interface ClusterSettings {
   readonly inCluster: boolean
 }
 
-/** Which cluster plays which role, by name; `local` is always there. */
+/** The cluster of each role, by name; `local` always exists. */
 export interface PlacementSettings {
   readonly configuration: string
   readonly management: string
   readonly userWorkload: string
-  /** Hosted clusters: parts of one, under other names. */
+  /** Hosted clusters: parts of a cluster, under other names. */
   readonly hosted: Readonly<Record<string, HostedSettings>>
 }
 
 export interface HostedSettings {
-  /** Where its objects are. Left out: in the cluster that has the role `management`. */
+  /** The cluster with its objects. Omitted: that of the role `management`. */
   readonly cluster?: string
-  /** Its own nodes' cluster. Left out: in the role `userWorkload`. */
+  /** The cluster with its nodes. Omitted: that of the role `userWorkload`. */
   readonly userWorkload?: string
   readonly rules: readonly NameRuleSettings[]
-  /** Kinds that are the same for all: `plural.group/version`. */
+  /** Kinds that all hosted clusters share: `plural.group/version`. */
   readonly shared: readonly string[]
 }
 
 export interface NameRuleSettings {
   readonly operator: string
   readonly cluster: string
-  /** `plural.group/version`. Left out: all. */
+  /** `plural.group/version`. Omitted: all. */
   readonly kinds?: readonly string[]
 }
 
@@ -121,11 +121,11 @@ export interface LeaseSettings {
 
 export interface ListenSettings {
   readonly address: string
-  /** 0: it is off. */
+  /** 0: off. */
   readonly port: number
 }
 
-/** Of a replica among others. */
+/** Of a replica. */
 export const leastWeight = 0.01
 
 /** The cluster of `clientConnection`. */
@@ -141,61 +141,67 @@ const listen = (where: string, at: number, what: string, said = 'What it listens
   port: port(at, what),
 })
 
-/** Where nothing else keeps others away, nobody is let in unless somebody says so. */
-const inPods = 'What it listens on. Outside of a Pod, unless it is said: 127.0.0.1.'
+/** Outside of a Pod, the port would be open to the whole network: it is not, unless an address is set. */
+const inPods = 'The address to listen on. Outside of a Pod the default is 127.0.0.1.'
 
-const toAll = 'What it listens on. Beyond 127.0.0.1, whoever gets there reads names and messages of objects.'
+const toAll =
+  'The address to listen on. Other than 127.0.0.1, every client in reach can read names and messages of objects.'
 
 const leaseTimes = {
-  leaseDuration: duration('15s', 'How long one that is not heard of is still believed in; whole seconds.'),
-  renewDeadline: duration('10s', 'How long it tries to be heard before it steps back.'),
-  retryPeriod: duration('2s', 'How often it is tried.'),
+  leaseDuration: duration('15s', 'How long others wait after the last renewal before they take over; whole seconds.'),
+  renewDeadline: duration('10s', 'How long a replica keeps trying to renew before it stops working.'),
+  retryPeriod: duration('2s', 'The time between two attempts.'),
 }
 
 const cluster = {
   kubeconfig,
   context,
-  secret: optionalReference('A Secret of the cluster local that holds a kubeconfig.'),
-  secretKey: string({ default: 'kubeconfig', minLength: 1, description: 'The key of the Secret that holds it.' }),
-  inCluster: boolean({ default: false, description: 'The cluster of the Pod that the manager is in.' }),
+  secret: optionalReference('A Secret of the cluster local that contains a kubeconfig.'),
+  secretKey: string({ default: 'kubeconfig', minLength: 1, description: 'The key in that Secret.' }),
+  inCluster: boolean({ default: false, description: 'The cluster of the Pod that the manager runs in.' }),
 } satisfies Fields
 
 const kindName = string({ pattern: '^[^ /]+/[^ /]+$' })
 
 const hosted = {
-  cluster: optionalName('Where its objects are. Left out: the cluster that has the role management.'),
-  userWorkload: optionalName('Where its workloads run. Left out: as placement.userWorkload says.'),
+  cluster: optionalName('The cluster with its objects. Omitted: that of the role management.'),
+  userWorkload: optionalName('The cluster with its workloads. Omitted: placement.userWorkload.'),
   rules: list(
     object({
-      operator: string({ minLength: 1, description: 'As the operator knows it: namespace/name, * once in each part.' }),
-      cluster: string({ minLength: 1, description: 'The same in the cluster.' }),
-      kinds: optional(list(kindName, { description: 'Kinds that it is for: plural.group/version. Left out: all.' })),
+      operator: string({
+        minLength: 1,
+        description: 'The operator’s name of an object: namespace/name, * once in each part.',
+      }),
+      cluster: string({ minLength: 1, description: 'The name in the cluster.' }),
+      kinds: optional(
+        list(kindName, { description: 'Kinds that the rule applies to: plural.group/version. Omitted: all.' }),
+      ),
     }),
-    { default: [], description: 'From the names that operators know to those in the cluster; the first that fits.' },
+    { default: [], description: 'Maps the operator’s names to those in the cluster; the first match applies.' },
   ),
-  shared: list(kindName, { default: [], description: 'Kinds that are the same for all, read by everybody.' }),
+  shared: list(kindName, { default: [], description: 'Kinds that all hosted clusters share, read-only.' }),
 } satisfies Fields
 
-/** The order is that of the file that is written where there is none. */
+/** In the order of the generated file. */
 const settings = {
   clientConnection: object(
     {
       kubeconfig,
       context,
-      qps: integer({ minimum: 0, default: 0, description: 'Requests a second; 0 leaves it to the server.' }),
-      burst: integer({ minimum: 1, default: 100, description: 'Requests that may come at once, where qps is set.' }),
+      qps: integer({ minimum: 0, default: 0, description: 'Requests a second; 0: no client-side limit.' }),
+      burst: integer({ minimum: 1, default: 100, description: 'Burst of requests, where qps is set.' }),
     },
-    { default: {}, description: 'The cluster local: where the manager itself is at home.' },
+    { default: {}, description: 'The cluster local, in which the manager itself runs.' },
   ),
   clusters: map(object(cluster), { default: {}, description: 'More clusters, by name.' }),
   placement: object(
     {
-      configuration: nameField(localCluster, 'Where what people ask for is: the CRs.'),
-      management: nameField(localCluster, 'Where what runs the system itself is.'),
-      userWorkload: nameField(localCluster, 'Where what runs among the users’ workloads is.'),
-      hosted: map(object(hosted), { default: {}, description: 'Hosted clusters, by name: parts of one.' }),
+      configuration: nameField(localCluster, 'The cluster with the CRs.'),
+      management: nameField(localCluster, 'The cluster with the control-plane components.'),
+      userWorkload: nameField(localCluster, 'The cluster with the users’ workloads.'),
+      hosted: map(object(hosted), { default: {}, description: 'Hosted clusters, by name: parts of a cluster.' }),
     },
-    { default: {}, description: 'Which cluster plays which role.' },
+    { default: {}, description: 'The cluster of each role.' },
   ),
   leaderElection: object(
     {
@@ -204,13 +210,13 @@ const settings = {
       resourceNamespace: nameField('default', 'The namespace of the Lease.'),
       ...leaseTimes,
     },
-    { default: {}, description: 'One replica works, the others stand by.' },
+    { default: {}, description: 'The leader reconciles, the other replicas stand by.' },
   ),
   sharding: object(
     {
       enabled: boolean({ default: false, description: 'Replicas split the operators and clusters among themselves.' }),
-      group: nameField('muster', 'What the names of their Leases begin with: the same for all replicas.'),
-      namespace: nameField('default', 'Where the Leases are.'),
+      group: nameField('muster', 'Prefix of the Lease names: the same for all replicas.'),
+      namespace: nameField('default', 'The namespace of the Leases.'),
       weight: number({
         minimum: leastWeight,
         maximum: 1000,
@@ -219,32 +225,37 @@ const settings = {
       }),
       ...leaseTimes,
     },
-    { default: {}, description: 'All replicas work, each its share. Not together with leaderElection.' },
+    { default: {}, description: 'Each replica reconciles its share. Not together with leaderElection.' },
   ),
-  metrics: object(listen('0.0.0.0', 8080, 'Where Prometheus asks.', inPods), { default: {} }),
-  health: object(listen('0.0.0.0', 8081, 'Where /healthz and /readyz are answered.', inPods), { default: {} }),
-  console: object(listen('127.0.0.1', 0, 'Where the console is served.', toAll), { default: {} }),
+  metrics: object(listen('0.0.0.0', 8080, 'The port for Prometheus metrics.', inPods), { default: {} }),
+  health: object(listen('0.0.0.0', 8081, 'The port of /healthz and /readyz.', inPods), { default: {} }),
+  console: object(listen('127.0.0.1', 0, 'The port of the console.', toAll), { default: {} }),
   webhooks: object(
     {
-      ...listen('0.0.0.0', 9443, 'Where webhooks of operators are served.'),
-      url: url('https', 'Where API servers find them, if not by a Service.'),
-      service: optionalReference('The Service by which API servers find them.'),
+      ...listen('0.0.0.0', 9443, 'The port for webhooks of operators.'),
+      url: url('https', 'The URL for API servers, instead of a Service.'),
+      service: optionalReference('The Service for API servers.'),
       servicePort: integer({ minimum: 1, maximum: 65_535, default: 443, description: 'The port of that Service.' }),
-      secret: reference('default/muster-webhook-certificates', 'Holds the certificates; made when missing.'),
+      secret: reference('default/muster-webhook-certificates', 'The Secret of the certificates; created if missing.'),
     },
-    { default: {}, description: 'Served when url or service says where.' },
+    { default: {}, description: 'Served if url or service is set.' },
   ),
   tracing: object(
     {
-      endpoint: url('https?', 'Where traces are sent (OTLP over HTTP). Left out: nowhere.'),
-      sampleRatio: number({ minimum: 0, maximum: 1, default: 1, description: 'The part of the runs that is traced.' }),
+      endpoint: url('https?', 'The collector for traces (OTLP over HTTP). Omitted: no tracing.'),
+      sampleRatio: number({
+        minimum: 0,
+        maximum: 1,
+        default: 1,
+        description: 'The fraction of reconciles that is traced.',
+      }),
     },
     { default: {} },
   ),
   logging: object(
     {
-      format: oneOf(['json', 'text'], { default: 'json', description: 'One JSON object a line, or words.' }),
-      level: oneOf(logLevels, { default: 'info', description: 'The least that is told.' }),
+      format: oneOf(['json', 'text'], { default: 'json', description: 'One JSON object per line, or text.' }),
+      level: oneOf(logLevels, { default: 'info', description: 'The lowest level that is logged.' }),
     },
     { default: {} },
   ),
@@ -252,28 +263,29 @@ const settings = {
     {
       blockedFor: duration(
         '10s',
-        'How long an operator may keep the thread of all before the process is ended. 0 turns it off.',
+        'How long an operator may block the shared thread before the process is ended. 0 turns it off.',
       ),
       quarantine: reference(
         'default/muster-quarantine',
-        'The ConfigMap that says who must run apart; made when needed.',
+        'The ConfigMap of quarantined operators; created when needed.',
       ),
     },
-    { default: {}, description: 'Against operators that never give the thread back.' },
+    { default: {}, description: 'Protects against operators that block the shared thread for good.' },
   ),
   concurrency: integer({
     minimum: 1,
     maximum: 10_000,
     default: 16,
-    description: 'Runs of all operators at once; one that lasts over five seconds counts for its own operator alone.',
+    description:
+      'Concurrent reconciles of all operators; one that takes over five seconds counts for its own operator only.',
   }),
-  paused: boolean({ default: false, description: 'Nothing runs, whatever happens.' }),
+  paused: boolean({ default: false, description: 'No operator reconciles.' }),
   operators: map(operatorField, { default: {}, description: 'A section for each operator, by its name.' }),
 }
 
 export const settingsSchema: JSONSchemaProps = objectSchema(settings)
 
-/** What is in order by the schema has the type: this does not compile when one of the two is changed alone. */
+/** A value that is valid by the schema has the type: this does not compile when only one of the two changes. */
 export function asSettings(valid: JsonObject): Settings {
   const read: ReadObject<typeof settings> = valid as unknown as ReadObject<typeof settings>
   return read

@@ -1,4 +1,4 @@
-/** A configuration as it is shown: every value in the order of the schema, and where it came from; secrets are not. */
+/** A configuration for display: every value in the order of the schema, with its source; secrets are masked. */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -8,7 +8,7 @@ import { quoted, scalar } from './yaml-scalar.ts'
 
 export interface ShownSetting {
   readonly path: readonly string[]
-  /** `(secret)` for what is not shown. */
+  /** `(secret)` for a masked value. */
   readonly value: Json
   /** `muster.yaml:7`, `flag --set paused`, `default`. */
   readonly source: string
@@ -39,7 +39,7 @@ function masked(value: Json, path: readonly string[], schema: JSONSchemaProps): 
   )
 }
 
-/** As the schema lists them; names that people gave, by the alphabet. */
+/** In the order of the schema; names chosen by users are sorted. */
 function ordered(value: Json, schema: JSONSchemaProps | undefined): readonly string[] {
   const names = Object.keys(value as object)
   if (!schema || isJsonObject(schema.additionalProperties)) return names.toSorted()
@@ -47,7 +47,10 @@ function ordered(value: Json, schema: JSONSchemaProps | undefined): readonly str
   return names.toSorted((one, other) => known.indexOf(one) - known.indexOf(other))
 }
 
-/** The same as YAML, which can be used as a configuration but for its secrets; what is no default says where it is from. */
+/**
+ * The same as YAML that is a valid configuration except for its secrets; values that are no defaults have their source
+ * as a comment.
+ */
 export function shownYaml(shown: readonly ShownSetting[]): string {
   const lines: string[] = []
   let open: readonly string[] = []

@@ -1,20 +1,20 @@
-/** Where a configuration is kept: a file, or a ConfigMap. It says what it says now, and when it may say something else. */
+/** A configuration source: a file or a ConfigMap. It returns its current content and notifies of possible changes. */
 import type { MusterError } from '../../kube/errors.ts'
 
 export interface ConfigurationSource {
-  /** `muster.yaml`, `ConfigMap muster/config`: for places and problems. */
+  /** `muster.yaml`, `ConfigMap muster/config`: for positions and problems. */
   readonly name: string
-  /** Where files and packages that it names are looked for. @default the working directory */
+  /** Base of relative paths and packages in it. @default the working directory */
   readonly folder?: string | undefined
   /**
-   * A manager that has nothing else to go by comes up without it, and pauses until it is in order. A file is right there
-   * before the person who started the manager, and is an error instead.
+   * A manager starts even if a remote source is invalid, and is paused until it is fixed. An invalid file is an error
+   * at the start, since the user who starts the manager can fix it.
    */
   readonly isRemote: boolean
-  /** What it says now; undefined: it is not there. @throws whatever keeps it from being read */
+  /** The current content; undefined: it does not exist. @throws errors of reading it */
   read(): Promise<string | undefined>
-  /** Puts a text there unless something is there already. @returns what is there then */
+  /** Creates it unless it exists. @returns the content after that */
   create?(text: string): Promise<string | undefined>
-  /** Calls when it may say something else, and when that can no longer be told. Returns what ends it. */
+  /** Notifies of possible changes, and of a broken watch. Returns a function that stops it. */
   watch(onChange: () => void, onProblem: (problem: MusterError) => void): () => void
 }

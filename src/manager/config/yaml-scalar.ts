@@ -1,4 +1,4 @@
-/** Values as people write them in YAML, on one line: JSON is YAML, and words that mean nothing else need no quotes. */
+/** Formats values as YAML on one line: as JSON, without quotes where they are not needed. */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 
@@ -13,7 +13,7 @@ export function scalar(value: Json): string {
 const plain = /^(?:[A-Za-z][\w./-]*|\d+(?:ms|s|m|h|Mi|Gi))$/
 const meaningful = /^(?:y|yes|n|no|on|off|true|false|null|nan|inf)$/i
 
-/** A name, or a value that is text. */
+/** A key, or a string value. */
 export function quoted(text: string): string {
   return plain.test(text) && !meaningful.test(text) ? text : JSON.stringify(text)
 }

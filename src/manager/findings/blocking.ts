@@ -1,8 +1,8 @@
-/** From a thread that was held to who is told to have held it. */
+/** Turns a measurement of a blocked thread into a finding. */
 import type { HeldThread } from '../threads/thread-watch.ts'
 import { type Blocking, whoOf } from './finding.ts'
 
-/** Nothing, where no operator's code was under way: then it was the manager's own work, or the machine's. */
+/** Undefined when no operator's code was running: then the manager itself or the machine was slow. */
 export function blockingOf({ ms, by }: HeldThread, now: number): Blocking | undefined {
   const [first, ...others] = by
   if (!first) return undefined

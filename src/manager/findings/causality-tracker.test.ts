@@ -15,14 +15,14 @@ const changed = (after: KubeObject, resource = ConfigMap): InputChange => ({ res
 const ref = { name: 'a', namespace: 'default' }
 
 describe('the origin of a change', () => {
-  it('is a new one when it came from outside, and the same for everybody who sees it', () => {
+  it('is a new one when it came from outside, and the same for every caller', () => {
     const history = createCausalityTracker(virtualClock())
     const first = history.originOf(changed(object('1')))
     expect(history.originOf(changed(object('2')))).toBeGreaterThan(first)
     expect(history.originOf(changed(object('1')))).toBe(first)
   })
 
-  it('is what was answered, when somebody here wrote it', () => {
+  it('is that of the reconcile, when an operator here wrote it', () => {
     const history = createCausalityTracker(virtualClock())
     const first = history.originOf(changed(object('1')))
     const end = history.writing(ConfigMap, ref, first)
@@ -45,7 +45,7 @@ describe('the origin of a change', () => {
     expect(history.originOf(changed(object('7')))).toBeGreaterThan(two)
   })
 
-  it('of a delete is told by the life that ended', () => {
+  it('of a delete is identified by the uid', () => {
     const history = createCausalityTracker(virtualClock())
     const gone: InputChange = { resource: ConfigMap, before: object('8'), after: undefined }
     expect(history.originOf(gone)).toBe(history.originOf({ ...gone, before: object('9') }))

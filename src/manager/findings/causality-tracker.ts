@@ -1,13 +1,14 @@
 /**
- * History: what the operators of one manager have done to the objects of a cluster, as far as findings go by it.
+ * Tracks what the operators of one manager did to the objects of a cluster, as evidence for findings.
  *
- * *Origins*: what a change goes back to. Somebody outside changes something: that is a new origin. What an operator here writes
- * in answer goes back to the same one, and so does what another one here writes in answer to that. Whoever is woken by nothing
- * newer than what he has answered before has no reason to write again: so those that wake each other without end are told from
- * those that follow something which changes.
+ * *Origins*: the external change that a change goes back to. A change by a client outside of this manager is a new
+ * origin. A write by an operator here, made in a reconcile of that change, has the same origin, and so has a write by
+ * another operator here that reacts to that write. A key that is enqueued by no newer origin than it has handled has no
+ * reason to write again: this distinguishes operators that trigger each other endlessly from operators that follow a
+ * changing input.
  *
- * *Quarrels*: who has found lately that somebody undoes his work. Whoever wrote last owns the fields, and so ownership
- * names him to the other, and nobody to him.
+ * *Quarrels*: which operators reported a conflict recently. `managedFields` names only the last writer of a field, so
+ * it shows that operator to its opponent, but shows no opponent to the operator itself.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
@@ -16,28 +17,28 @@ import type { InputChange, ObjectName } from '../../operator/view.ts'
 import type { ConflictFinding } from './finding.ts'
 
 export interface CausalityTracker {
-  /** The origin of a change: the same for everybody who asks. Later ones are higher. */
+  /** The origin of a change: the same for every caller. Later ones are higher. */
   originOf(change: InputChange): number
-  /** A new origin, for what is no change of an object. */
+  /** A new origin, for a cause that is not a change of an object. */
   newOrigin(): number
   /**
-   * Somebody here writes an object, in answer to an origin: what is seen of it until he is answered is taken for his.
-   * What is returned is to be called with the answer.
+   * An operator here starts to write an object, in reaction to an origin: events of that object count as its own until
+   * the response arrives. Call the returned function with the response.
    */
   writing(resource: Resource, name: ObjectName, origin: number): (written: KubeObject | undefined) => void
-  /** Notes that somebody here is in conflict about an object. */
+  /** Records that an operator here is in conflict about an object. */
   quarrel(conflict: ConflictFinding): void
-  /** Others here that have found the same about one of the same fields, lately. */
+  /** Other operators here that recently reported a conflict about one of the same fields. */
   opponents(conflict: ConflictFinding): readonly string[]
 }
 
-/** Versions whose origin is remembered: the echo of a write comes soon. */
+/** Versions whose origin is remembered: the watch event of a write arrives soon. */
 const mostVersions = 4096
 const quarrelMs = 300_000
 
 export function createCausalityTracker(clock: Clock): CausalityTracker {
   let latest = 0
-  /** By version, oldest first. */
+  /** By resourceVersion, oldest first. */
   const origins = new Map<string, number>()
   const underWay = new Map<string, readonly number[]>()
   const quarrels = new Map<string, readonly ConflictFinding[]>()
@@ -88,7 +89,7 @@ export function createCausalityTracker(clock: Clock): CausalityTracker {
   }
 }
 
-/** A delete has no version that anybody was told; the life that ended tells it. */
+/** The resourceVersion of a delete is not known to the writer: the uid identifies it. */
 function versionOf(before: KubeObject | undefined, after: KubeObject | undefined): string {
   return after ? `${after.metadata.resourceVersion}` : `gone ${before?.metadata.uid}`
 }

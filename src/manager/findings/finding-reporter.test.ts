@@ -36,33 +36,33 @@ const nosy: AppController = {
   },
 }
 
-describe('a finding stands on the CR it happened for', () => {
-  it('as a condition, told as an Event and logged; gone with the run that does not do it again', async () => {
+describe('a finding is reported on its CR', () => {
+  it('as a condition, an Event and a log line; resolved by the next reconcile without it', async () => {
     const lines: unknown[] = []
-    const trial = await tryApp(nosy, { log: (line) => void lines.push(line) })
-    await trial.create(AppKind, app('a', { size: 1 }))
-    await trial.settle()
+    const testEnv = await tryApp(nosy, { log: (line) => void lines.push(line) })
+    await testEnv.create(AppKind, app('a', { size: 1 }))
+    await testEnv.settle()
     const message =
       'kit, controller app, for default/a: reads secrets/v1, but declares apps.test.example.com/v1, configmaps/v1 only.'
-    expect(await found(trial)).toMatchObject({
+    expect(await found(testEnv)).toMatchObject({
       status: 'True',
       reason: 'UndeclaredRead',
       message,
       observedGeneration: 1,
     })
     expect(lines).toContainEqual({ operator: 'kit', finding: 'undeclaredRead', message })
-    expect(await eventsAbout(trial)).toContain('UndeclaredRead')
-    await change(trial, size(2))
-    await trial.settle()
-    expect(await found(trial)).toBeUndefined()
-    const { sent } = since(trial)
-    await trial.settle(3_600_000)
+    expect(await eventsAbout(testEnv)).toContain('UndeclaredRead')
+    await change(testEnv, size(2))
+    await testEnv.settle()
+    expect(await found(testEnv)).toBeUndefined()
+    const { sent } = since(testEnv)
+    await testEnv.settle(3_600_000)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
-  it('is written once, however often it is found, and wakes nobody', async () => {
-    const trial = await tryApp({
+  it('is written once, however often it is found, and enqueues no key', async () => {
+    const testEnv = await tryApp({
       resources: [defineDependent({ for: AppKind, kind: ConfigMap })],
       // It goes on without what it was refused.
       check({ view }) {
@@ -76,50 +76,50 @@ describe('a finding stands on the CR it happened for', () => {
       },
       resyncMs: 1000,
     })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { writes } = since(trial)
-    const from = trial.ledgers.length
-    await trial.settle(10_000)
-    expect(trial.ledgers.length - from).toBeGreaterThan(8)
-    expect(trial.ledgers.length - from).toBeLessThan(13)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { writes } = since(testEnv)
+    const from = testEnv.ledgers.length
+    await testEnv.settle(10_000)
+    expect(testEnv.ledgers.length - from).toBeGreaterThan(8)
+    expect(testEnv.ledgers.length - from).toBeLessThan(13)
     expect(writes()).toEqual([])
-    expect((await found(trial))?.reason).toBe('UndeclaredRead')
-    await trial.close()
+    expect((await found(testEnv))?.reason).toBe('UndeclaredRead')
+    await testEnv.close()
   })
 
   it('is taken away after a restart, too, once it is over', async () => {
-    const trial = await tryApp(nosy)
-    await trial.create(AppKind, app('a', { size: 1 }))
-    await trial.settle()
-    await trial.stop()
-    await change(trial, size(2))
-    await trial.start()
-    await trial.settle()
-    expect(await found(trial)).toBeUndefined()
-    await trial.close()
+    const testEnv = await tryApp(nosy)
+    await testEnv.create(AppKind, app('a', { size: 1 }))
+    await testEnv.settle()
+    await testEnv.stop()
+    await change(testEnv, size(2))
+    await testEnv.start()
+    await testEnv.settle()
+    expect(await found(testEnv)).toBeUndefined()
+    await testEnv.close()
   })
 
-  it('a write outside of the declared names is refused, and told with what is declared', async () => {
-    const trial = await tryApp({
+  it('a write outside of the declared names is refused, and reported with the declared ones', async () => {
+    const testEnv = await tryApp({
       writes: [exactName(ConfigMap, { name: 'mine', namespace: 'default' })],
       reconcile: ({ cr }) => ({ objects: [configMap(cr.spec.text), configMap('mine')] }),
     })
-    await trial.create(AppKind, app('a', { text: 'theirs' }))
-    await trial.settle()
-    expect(await found(trial)).toMatchObject({ reason: 'UndeclaredWrite' })
-    expect((await found(trial))?.message).toContain(
+    await testEnv.create(AppKind, app('a', { text: 'theirs' }))
+    await testEnv.settle()
+    expect(await found(testEnv)).toMatchObject({ reason: 'UndeclaredWrite' })
+    expect((await found(testEnv))?.message).toContain(
       'wants ConfigMap default/theirs, but declares configmaps/v1 default/mine only.',
     )
-    const { items } = await trial.client.list(ConfigMap, { namespace: 'default' })
+    const { items } = await testEnv.client.list(ConfigMap, { namespace: 'default' })
     expect(items.map(({ metadata }) => metadata.name)).not.toContain('theirs')
-    await trial.close()
+    await testEnv.close()
   })
 
   it('a hot loop stands until a run finds nothing to write, and the operator itself leaves it alone', async () => {
     let turn = 0
     let isMad = true
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [
         defineDependent({
           for: AppKind,
@@ -130,23 +130,23 @@ describe('a finding stands on the CR it happened for', () => {
       resyncMs: 500,
       status: () => ({ seen: String(turn) }),
     })
-    await trial.create(AppKind, app('a'))
-    await trial.clock.advance(6000)
-    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.clock.advance(6000)
+    expect(await found(testEnv)).toMatchObject({ reason: 'HotLoop' })
     const during = turn
-    await trial.clock.advance(20_000)
+    await testEnv.clock.advance(20_000)
     // It is held: the condition has not woken it.
     expect(turn).toBe(during)
-    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
+    expect(await found(testEnv)).toMatchObject({ reason: 'HotLoop' })
     isMad = false
-    await trial.clock.advance(45_000)
-    expect(await found(trial)).toBeUndefined()
-    await trial.close()
+    await testEnv.clock.advance(45_000)
+    expect(await found(testEnv)).toBeUndefined()
+    await testEnv.close()
   })
 
   it('a hot loop whose input changed is over with the next run that finds nothing', async () => {
     let turn = 0
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [
         defineDependent({
           for: AppKind,
@@ -156,26 +156,26 @@ describe('a finding stands on the CR it happened for', () => {
       ],
       resyncMs: 500,
     })
-    await trial.create(AppKind, app('a', { size: 1 }))
-    await trial.clock.advance(6000)
-    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
-    await change(trial, size(2))
-    await trial.clock.advance(200)
-    expect(await found(trial)).toBeUndefined()
-    await trial.close()
+    await testEnv.create(AppKind, app('a', { size: 1 }))
+    await testEnv.clock.advance(6000)
+    expect(await found(testEnv)).toMatchObject({ reason: 'HotLoop' })
+    await change(testEnv, size(2))
+    await testEnv.clock.advance(200)
+    expect(await found(testEnv)).toBeUndefined()
+    await testEnv.close()
   })
 
   it('that cannot be written harms nothing', async () => {
     const line = wire()
-    const trial = await tryApp(nosy, { wire: line.through })
+    const testEnv = await tryApp(nosy, { wire: line.through })
     line.hinder = ({ path }) => {
       if (path.includes('muster-findings')) throw new Error('no')
     }
-    await trial.create(AppKind, app('a', { size: 1 }))
-    await trial.settle()
-    await change(trial, size(2))
-    await trial.settle()
-    expect((await conditionsOf(trial.client, 'a'))['Ready']).toMatchObject({ status: 'True' })
-    await trial.close()
+    await testEnv.create(AppKind, app('a', { size: 1 }))
+    await testEnv.settle()
+    await change(testEnv, size(2))
+    await testEnv.settle()
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']).toMatchObject({ status: 'True' })
+    await testEnv.close()
   })
 })

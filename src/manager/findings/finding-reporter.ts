@@ -1,17 +1,17 @@
 /**
- * What is done about findings: each is logged, counted, told as an Event, and stands as a condition on the CR that it
- * happened for, until it is over.
+ * Reports findings: each is logged, counted, recorded as an Event, and set as a condition on the CR it is about, until
+ * it is resolved.
  *
- *     type: muster.dev/Finding    status: "True"    reason: HotLoop    message: who, what, the evidence
+ *     type: muster.dev/Finding    status: "True"    reason: HotLoop    message: operator, cause, evidence
  *
- * It is one condition, and it is abnormal when true: a CR of which nothing was found has none. Its type has our prefix
- * and it is written by a field manager of its own, since it is not the operator that says it: no author's condition can
- * collide with it, and the operator's own status neither takes it over nor takes it away. It is written under the
- * operator's name in the cache, so that the operator is not woken by it; and only when it would say something else than
- * it says.
+ * The condition is abnormal-true: a CR without findings does not have it. Its type has our prefix and it has a field
+ * manager of its own, since it is the manager's statement and not the operator's: it cannot collide with an author's
+ * condition, and the operator's status writes neither take it over nor remove it. It is written as the operator's
+ * consumer of the cache, so that it does not enqueue the operator; and only when its content changes.
  *
- * What was read or written undeclared, or belongs to somebody else, is over with the first run that does without. A hot loop or conflict is over
- * when a run finds nothing to write, or when what was asked for has changed and the next run finds nothing.
+ * Undeclared access, and a write to an object of another owner, is resolved by the first reconcile without it. A hot
+ * loop or conflict is resolved when a reconcile has nothing to write, or when the spec has changed and the next
+ * reconcile finds nothing.
  */
 import type { Writer } from '../../cache/writer.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -28,29 +28,29 @@ import type { InputChange } from '../../operator/view.ts'
 import type { Log } from '../logging/log-line.ts'
 import { type ConflictFinding, describeFinding, type Finding, type HotLoop, type Offence } from './finding.ts'
 
-/** Findings about the work on one CR. */
+/** Findings about one CR. */
 export type ReportedFinding = HotLoop | ConflictFinding | Offence
 
-/** The CR of a run. */
+/** The CR that a reconcile is about. */
 export interface FindingSubject {
-  /** Of all that this operator works on. */
+  /** Unique within the operator. */
   readonly id: string
   readonly kind: TypedResource
-  /** As it is now. */
+  /** The live CR. */
   read(): KubeObject | undefined
-  /** Its status says something else from now on. */
+  /** The status of the CR was written. */
   written(change: InputChange): void
 }
 
 export interface FindingReporter {
-  /** What showed only after the run. */
+  /** Reports findings that showed only after the reconcile. */
   report(subject: FindingSubject, findings: readonly ReportedFinding[]): void
-  /** A run has ended. `isAtRest`: there was nothing to write. */
+  /** A reconcile has ended. `isAtRest`: it had nothing to write. */
   ended(subject: FindingSubject, run: { readonly found: readonly ReportedFinding[]; readonly isAtRest: boolean }): void
-  /** What is asked for has changed: whatever was found may be over. */
+  /** The spec has changed: all findings may be resolved. */
   released(id: string): void
   forget(id: string): void
-  /** Resolves when everything is told. */
+  /** Resolves when everything is reported. */
   settled(): Promise<void>
 }
 
@@ -58,32 +58,32 @@ export interface FindingReporterOptions {
   readonly operator: string
   readonly clock: Clock
   readonly writer: Writer
-  readonly tellEvent: (about: KubeObject, event: EventDraft) => void
+  readonly recordEvent: (about: KubeObject, event: EventDraft) => void
   readonly log: Log
   readonly onFinding: (finding: Finding) => void
   /** @default always */
   readonly mayWrite?: (() => boolean) | undefined
-  /** The longest that one write may take. @default the client's */
+  /** Time limit of one write. @default the client's */
   readonly timeoutMs?: number | undefined
 }
 
 type Kind = ReportedFinding['kind']
 
 interface Cause {
-  /** What it is about, without how often and how fast. */
+  /** The cause, without counts and rates. */
   readonly evidence: string
   readonly message: string
 }
 
 interface Standing {
-  /** What is the matter. */
+  /** Current causes. */
   readonly causes: Map<Kind, Cause>
-  /** What was: who finds the same again says the same. */
+  /** Earlier causes: a finding that recurs keeps its message. */
   readonly past: Map<Kind, Cause>
   isReleased: boolean
 }
 
-/** The worst first: it gives the reason. */
+/** The most severe first: it gives the reason. */
 const kinds: readonly Kind[] = [
   'hotLoop',
   'conflict',
@@ -92,7 +92,7 @@ const kinds: readonly Kind[] = [
   'undeclaredRead',
   'severalWrites',
 ]
-/** These show over several runs only. */
+/** These show over several reconciles only. */
 const repeating: ReadonlySet<Kind> = new Set(['hotLoop', 'conflict'])
 const fieldManager = 'muster-findings'
 const longestMessage = 2000
@@ -102,7 +102,7 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
   const standing = new Map<string, Standing>()
   const writing = new Map<string, Promise<void>>()
 
-  /** What is known, or what the CR says from before this process began. */
+  /** Known causes, or those that the CR's condition states from before this process started. */
   const standingOf = (subject: FindingSubject): Standing => {
     const known = standing.get(subject.id)
     if (known) return known
@@ -112,8 +112,8 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
     return { causes, past: new Map(), isReleased: false }
   }
 
-  /** One write at a time for each CR; what is due by then is written by the next. */
-  const say = (subject: FindingSubject): void => {
+  /** One write at a time for each CR; later updates are included in the next write. */
+  const updateCondition = (subject: FindingSubject): void => {
     if (writing.has(subject.id)) return
     const work = async (): Promise<void> => {
       for (let due = dueFor(subject); due; due = dueFor(subject)) if (!(await write(subject, due))) break
@@ -125,7 +125,7 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
     )
   }
 
-  /** The conditions that the CR shall have from us; undefined when it has them. */
+  /** The conditions that the CR should have; undefined when it has them already. */
   const dueFor = (
     subject: FindingSubject,
   ): { readonly cr: KubeObject; readonly conditions: readonly Condition[] } | undefined => {
@@ -145,7 +145,7 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
     return { cr, conditions: setCondition(said && [said], whole, clock.now()) }
   }
 
-  /** Whether it is said now. */
+  /** Whether the condition is written. */
   const write = async (
     subject: FindingSubject,
     { cr, conditions }: { readonly cr: KubeObject; readonly conditions: readonly Condition[] },
@@ -156,11 +156,11 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
       apiVersion: formatApiVersion(kind),
       kind: kind.kind,
       metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
-      // Who applies nothing gives back what he had.
+      // Applying without conditions gives up the owned ones.
       ...(conditions.length > 0 && { status: { conditions } }),
     } as UntypedObject
     try {
-      // Not by force: a list that somebody else owns as a whole is his.
+      // No force: a list that another field manager owns as a whole is left to it.
       const after = await writer.apply(kind, object, {
         fieldManager,
         subresource: 'status',
@@ -177,26 +177,26 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
     }
   }
 
-  const tell = (subject: FindingSubject, findings: readonly ReportedFinding[]): void => {
+  const publish = (subject: FindingSubject, findings: readonly ReportedFinding[]): void => {
     const cr = subject.read()
     for (const finding of findings) {
       const message = describeFinding(finding)
       log({ operator, finding: finding.kind, message })
-      if (cr) options.tellEvent(cr, { type: 'Warning', reason: reasonOf(finding.kind), message })
+      if (cr) options.recordEvent(cr, { type: 'Warning', reason: reasonOf(finding.kind), message })
       options.onFinding(finding)
     }
   }
 
   return {
     report(subject, findings) {
-      tell(subject, findings)
+      publish(subject, findings)
       const now = standingOf(subject)
       note(now, findings)
       standing.set(subject.id, now)
-      say(subject)
+      updateCondition(subject)
     },
     ended(subject, { found, isAtRest }) {
-      tell(subject, found)
+      publish(subject, found)
       const now = standingOf(subject)
       if (now.causes.size + found.length === 0) return
       for (const kind of now.causes.keys()) {
@@ -206,11 +206,11 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
       note(now, found)
       if (now.causes.size > 0) standing.set(subject.id, now)
       else standing.delete(subject.id)
-      say(subject)
+      updateCondition(subject)
     },
     released(id) {
-      const trouble = standing.get(id)
-      if (trouble) trouble.isReleased = true
+      const problem = standing.get(id)
+      if (problem) problem.isReleased = true
     },
     forget: (id) => void standing.delete(id),
     async settled() {
@@ -219,7 +219,7 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
   }
 }
 
-/** All findings of one kind are one cause; how often and how fast it happened is told once. */
+/** All findings of one kind are one cause; counts and rates are reported once. */
 function note({ causes, past }: Standing, findings: readonly ReportedFinding[]): void {
   for (const [kind, same] of Map.groupBy(findings, (finding) => finding.kind)) {
     const evidence = JSON.stringify(same.map(evidenceOf).toSorted())

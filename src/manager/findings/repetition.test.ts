@@ -38,16 +38,16 @@ const every = (ms: number, times: number, operation: Operation): readonly Ledger
   Array.from({ length: times }, (_, index) => ledger(index * ms, operation))
 
 describe('repetition', () => {
-  it('is a hot loop when an operator keeps changing its mind about one object, and names the fields that flip', () => {
+  it('is a hot loop when an operator keeps flipping fields of one object, and names them', () => {
     const [found, ...rest] = follow(every(100, 8, 'updated'))
     expect(rest).toEqual([])
     expect(found).toMatchObject({ kind: 'hotLoop', fields: ['spec.replicas'], times: 8, withinMs: 700 })
     expect(describeFinding(found!)).toBe(
-      'cache, controller memcached, for default/m: wrote Deployment default/m 8 times in 0.7 s although nothing it goes by changed; each time it differs in spec.replicas.',
+      'cache, controller memcached, for default/m: wrote Deployment default/m 8 times in 0.7 s although none of its inputs changed; each time it differs in spec.replicas.',
     )
   })
 
-  it('is a conflict when it keeps putting right what somebody else changed', () => {
+  it('is a conflict when it keeps correcting changes of another client', () => {
     const [found] = follow(every(100, 8, 'corrected'))
     expect(found).toMatchObject({ kind: 'conflict', fields: ['spec.replicas'] })
     expect(describeFinding({ ...found!, with: ['hpa'] } as Finding)).toContain('and hpa changed it back')
@@ -71,7 +71,7 @@ describe('repetition', () => {
     expect(follow(every(300, 100, 'updated'), () => true)).toEqual([])
     const [found] = follow(every(100, 40, 'updated'), () => true)
     expect(found).toMatchObject({ kind: 'hotLoop', times: 40, isFollowing: true })
-    expect(describeFinding(found!)).toContain('40 times in 3.9 s as something it goes by changed as often; each time')
+    expect(describeFinding(found!)).toContain('40 times in 3.9 s while one of its inputs changed as often; each time')
   })
 
   it('counts what had no reason, whatever else was written', () => {
@@ -79,11 +79,11 @@ describe('repetition', () => {
     expect(found).toMatchObject({ kind: 'hotLoop', times: 8, withinMs: 4200, isFollowing: false })
   })
 
-  it('is a conflict though each correction has its reason: somebody changed it', () => {
+  it('is a conflict even if each correction has a reason: another client’s change', () => {
     expect(follow(every(100, 8, 'corrected'), () => true)).toMatchObject([{ kind: 'conflict', times: 8 }])
   })
 
-  it('is told again only after as many more', () => {
+  it('is reported again only after as many more', () => {
     expect(follow(every(100, 24, 'updated'))).toHaveLength(3)
   })
 

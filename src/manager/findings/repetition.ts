@@ -1,21 +1,23 @@
 /**
- * Repetition: an operator that writes the same object over and over for the same input. If it corrects what somebody else
- * changed, that is a conflict; if it changes its own mind, a hot loop.
+ * Detects an operator that writes the same object over and over for the same input. If it corrects changes of another
+ * client, that is a conflict; if its own desired state flips, a hot loop.
  *
- * Counted are writes within a window, for each CR and object on its own. A wish that changes starts anew. Of writes for which
- * there was a reason, for something else that the operator goes by had changed, it takes as many as of reports: whoever
- * follows something that changes now and then is no trouble, and a circle through somebody outside comes round fast.
- * Pure: the tracker is data, and says what it found.
+ * Writes are counted within a window, for each CR and object. A change of the desired state restarts the count. Writes
+ * with a reason (another input has changed) have the higher limit of status reports: an operator that follows an input
+ * which changes now and then is harmless, while a loop through an outside client repeats fast. Pure: the tracker is
+ * data, and returns its findings.
  */
 import type { Ledger, LedgerEntry } from '../../operator/ledger.ts'
 import type { ConflictFinding, HotLoop } from './finding.ts'
 
 export interface RepetitionOptions {
-  /** So many writes of one object are too many … @default 8 */
+  /** Writes of one object within the window that make a finding. @default 8 */
   readonly most: number
-  /** A status follows what others do, pods that come and go, and so does who has a reason: of those it takes more. @default 40 */
+  /**
+   * The same for status writes, which follow what other clients and Pods do, and for writes with a reason. @default 40
+   */
   readonly mostReports: number
-  /** … within this time. @default 10_000 */
+  /** Length of the window. @default 10_000 */
   readonly windowMs: number
 }
 
@@ -28,7 +30,7 @@ interface Written {
   readonly hasReason: boolean
 }
 
-/** What is known of one CR. */
+/** The recent writes for one CR. */
 export interface Repetition {
   readonly generation: number
   /** By kind and name of the object. */
@@ -49,7 +51,7 @@ export function noteLedger(
   before: Repetition,
   ledger: Ledger,
   { most, mostReports, windowMs }: RepetitionOptions = defaultRepetition,
-  /** Something that it goes by has changed since its last run. */
+  /** An input has changed since the last reconcile. */
   hasReason: boolean = false,
 ): { readonly repetition: Repetition; readonly findings: readonly (HotLoop | ConflictFinding)[] } {
   const { generation, startedAt: at, operator, controller, key } = ledger
@@ -67,14 +69,14 @@ export function noteLedger(
       ...(writes.get(name) ?? []),
       { at, fields: entry.fields ?? [], isCorrection: entry.operation === 'corrected', hasReason },
     ]
-    // What somebody else changed is always a reason to put it right, and none to do so for ever.
+    // Correcting another client's change is always a reason, but not endlessly.
     const unexplained = recent.filter((written) => written.isCorrection || !written.hasReason)
     const isTooOften = entry.operation !== 'statusWritten' && unexplained.length >= most
     if (!isTooOften && recent.length < mostReports) {
       writes.set(name, recent)
       continue
     }
-    // What was found is told once; whoever goes on is found again after as many more.
+    // Each finding is reported once; if the loop goes on, it is found again after as many more writes.
     writes.delete(name)
     const isFollowing = !isTooOften && unexplained.length * 2 < recent.length
     const counting = isTooOften ? unexplained : recent
@@ -98,7 +100,7 @@ export function noteLedger(
   return { repetition: { generation, writes }, findings }
 }
 
-/** What is counted as one object. */
+/** The identity by which writes are counted. */
 export function writtenObjectKey({ kind = '', name, subject }: Pick<LedgerEntry, 'kind' | 'name' | 'subject'>): string {
   return name ? `${kind} ${name.namespace ?? ''}/${name.name}` : subject
 }

@@ -1,7 +1,8 @@
 /**
- * Who undoes an operator's work. Asked only when there is something to tell: caches keep no managers. Its last write took the fields
- * from whoever had them; now that it holds still, he has them again as soon as he has changed them back. Unless he is held still,
- * too: then he is one of ours, and has said so.
+ * Finds the field manager that undoes an operator's writes. Searched only for a finding, since caches keep no
+ * `managedFields`. The operator's last write took the fields over; as it is throttled now, the other field manager owns
+ * them again as soon as it has changed them back. Unless that one is throttled as well: then it runs in this manager,
+ * and the causality tracker knows it.
  */
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -13,15 +14,15 @@ import { rivals } from './rivals.ts'
 export interface RivalSearch {
   readonly client: Pick<Client, 'get'>
   readonly clock: Clock
-  /** Whose work is undone. */
+  /** The operator whose writes are undone. */
   readonly operator: string
-  /** Of the object that it is about; undefined where nobody knows it any more. */
+  /** Of the contested object; undefined when it is no longer known. */
   readonly resource: Resource | undefined
   readonly history: CausalityTracker | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** How often, and how far apart, it is looked. */
+/** Number of attempts, and the time between them. */
 const mostLooks = 5
 const lookMs = 1000
 

@@ -1,9 +1,9 @@
-/** Who else owns fields: read off `managedFields`, those who wrote last first. */
+/** Other owners of fields, read from `managedFields`, the latest writer first. */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
 import type { ManagedFieldsEntry } from '../../kube/object.ts'
 
-/** Managers beside `own` that own one of the fields. */
+/** Field managers other than `own` that own one of the fields. */
 export function rivals(
   managed: readonly ManagedFieldsEntry[],
   fields: readonly string[],
@@ -16,7 +16,7 @@ export function rivals(
   return [...new Set(owning.map(({ manager }) => manager!))]
 }
 
-/** Plain members only: as far down as a path has no list in it. */
+/** Supports plain members only: a path is followed up to its first list. */
 function owns(fieldsV1: Json | undefined, field: string): boolean {
   const members = field.split('[')[0]!.split('.')
   let at = fieldsV1

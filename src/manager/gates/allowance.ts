@@ -1,19 +1,18 @@
 /**
- * Allowance: how many changes an operator may make a minute. What is not used is saved, up to a burst.
+ * Allowance: a token bucket of changes per minute and operator. Unused changes accumulate up to a burst.
  *
- * A run may make several changes, and nobody knows how many before it did: so it starts whenever there is anything left,
- * pays afterwards, and debts keep the next one waiting. Over time the rate holds; for a moment it may be exceeded by what
- * one run does.
+ * How many changes a reconcile makes is known only afterwards: so it starts when at least one is left, is charged
+ * afterwards, and a negative balance delays the next one. Over time the rate holds; a single reconcile may exceed it.
  */
 
 export interface AllowanceOptions {
-  /** @default 600 */
+  /** Changes that an operator may make a minute. @default 6000 */
   readonly perMinute: number
-  /** The most that can be saved. @default 100 */
+  /** The most changes that accumulate. @default 1000 */
   readonly burst: number
 }
 
-/** What is left; below zero it is a debt. */
+/** The balance; below zero it is a debt. */
 export interface Allowance {
   readonly left: number
   readonly at: number
@@ -24,7 +23,7 @@ export function fullAllowance({ burst }: AllowanceOptions, now: number): Allowan
 }
 
 export function earned({ left, at }: Allowance, { perMinute, burst }: AllowanceOptions, now: number): Allowance {
-  // A clock that jumps back earns nothing, and takes nothing away: nobody waits until it is again what it was.
+  // A clock that jumps back adds nothing and takes nothing away: no key waits until the old time is reached again.
   const passed = Math.max(now - at, 0)
   return { left: Math.min(left + (passed * perMinute) / 60_000, burst), at: now }
 }
@@ -34,13 +33,13 @@ export function spend(allowance: Allowance, changes: number, options: AllowanceO
   return { left: left - changes, at }
 }
 
-/** Under other rules from now on: what is spent stays spent. */
+/** The balance under new options: changes already made stay charged. */
 export function regranted(allowance: Allowance, from: AllowanceOptions, to: AllowanceOptions, now: number): Allowance {
   const { left, at } = earned(allowance, from, now)
   return { left: to.burst - (from.burst - left), at }
 }
 
-/** The moment a run may start: when there is one change to spend. */
+/** The moment a reconcile may start: when there is one change left. */
 export function affordableAt({ left, at }: Allowance, { perMinute }: AllowanceOptions): number {
   return left >= 1 ? at : at + ((1 - left) * 60_000) / perMinute
 }

@@ -1,11 +1,11 @@
-/** Cool-down: the least time between the end of one run of a key and the start of the next. */
+/** Cool-down: the minimum time between the end of one reconcile of a key and the start of the next. */
 
 export interface CoolDownOptions {
-  /** @default 0 */
+  /** The minimum time between two reconciles of a key. @default 0 */
   readonly leastMs: number
 }
 
-/** The moment a key that last ran until `ended` may run again; a key that never ran may run at once. */
+/** The moment a key whose last reconcile ended at `ended` may run again; a key that never ran may run at once. */
 export function cooledAt(ended: number | undefined, { leastMs }: CoolDownOptions): number {
   return ended === undefined ? -Infinity : ended + leastMs
 }

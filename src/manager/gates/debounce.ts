@@ -6,13 +6,13 @@
  */
 
 export interface DebounceOptions {
-  /** How long the input must be quiet before a run. @default 50 */
+  /** How long the input must be quiet before a reconcile. @default 0 */
   readonly quietMs: number
   /** The longest wait after the first change, however busy the input. @default 1000 */
   readonly maxMs: number
 }
 
-/** Changes collected for one key and not yet handed to its operator. */
+/** Changes collected for one key and not yet reconciled. */
 export interface Collected {
   readonly since: number
   readonly latest: number

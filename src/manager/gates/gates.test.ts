@@ -93,7 +93,7 @@ describe('priority', () => {
     expect(givesWay('resync', 0, 10_000, options)).toBe(false)
   })
 
-  it('never lets anybody be overtaken by what came later than two classes of ageing', () => {
+  it('never lets a key be overtaken by one that came later than two classes of ageing', () => {
     fc.assert(
       fc.property(cause, cause, fc.nat(1e6), fc.nat(1e6), (one, other, since, later) => {
         fc.pre(later > since + 2 * options.ageMs)

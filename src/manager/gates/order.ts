@@ -1,15 +1,16 @@
 /**
- * The order of the gates. All of them have to agree, so it decides nothing but which one is told to hold an operator back
- * (`heldBy`): in `muster top`, in metrics, in the console. `README.md` says what each one waits for.
+ * The order of the gates. All of them must be open for a key to run, so the order decides only which closed gate is
+ * reported (`heldBy`): in `muster top`, in metrics, in the console. `README.md` says what each one waits for.
  *
- * The first three hold back an operator whole; the next three one of its keys until a moment; the allowance all of its keys
- * until a moment; the last two are decided when a place falls free. Who goes first of those that may run, priority decides.
+ * The first three close for an operator as a whole; the next three for one of its keys, until a time; the allowance for
+ * all of its keys, until a time; the last two are decided when a worker becomes free. Among the keys that may run,
+ * priority decides.
  */
 export const gateOrder = [
   'pause',
   'standby',
   'budget',
-  'crawl',
+  'throttle',
   'coolDown',
   'debounce',
   'allowance',

@@ -60,7 +60,7 @@ const gates: readonly Closing[] = [
   byWord('pause'),
   byWord('standby'),
   byWord('budget'),
-  { heldBy: 'crawl', isAboutKey: true, close: ({ lane }, ms) => lane.hold('k', ms) },
+  { heldBy: 'throttle', isAboutKey: true, close: ({ lane }, ms) => lane.hold('k', ms) },
   {
     heldBy: 'coolDown',
     isAboutKey: true,
@@ -236,7 +236,7 @@ describe('the order of the gates', () => {
 
   it('is written where people look it up, as it is here', async () => {
     const rows = [...(await text('README.md')).matchAll(/^\| (\w+) /gm)].map(([, name]) => name)
-    expect(rows).toEqual(['gate', ...gateOrder, 'priority'])
+    expect(rows).toEqual(['gate', ...gateOrder, 'priority', 'file'])
     const told = /`muster_lane_held` names one gate: .*? in the order (.*?)\. \[/s.exec(
       await text('../../../docs/running.md'),
     )

@@ -1,29 +1,30 @@
 /**
- * Share: how the places of all operators are divided, so that no operator waits for another that hangs.
+ * Share: divides the workers among the operators, so that no operator waits for another one that hangs.
  *
- * An operator may use whatever is free, with two exceptions. A few places are kept for operators that have nothing under way:
- * whoever runs already has had its share. And a run that lasts gives its place back: it goes on, and counts for its own operator
- * alone. An operator whose runs last is not one of those that places are kept for, until one of its runs ends in time.
+ * An operator may use all free workers, with two exceptions. A few workers are reserved for operators that have no
+ * reconcile in progress. And a reconcile that takes long gives its worker back: it goes on, and counts against its own
+ * operator's concurrency only. An operator with long reconciles has no claim to reserved workers until one of its
+ * reconciles ends in time.
  *
- * So operators that hang hold, at worst, all places for as long as our patience lasts, and afterwards never the kept ones.
+ * So operators that hang hold at worst all workers for `patienceMs`, and after that never the reserved ones.
  */
 
 export interface ShareOptions {
-  /** Runs of all operators at once. */
+  /** Concurrent reconciles of all operators. */
   readonly concurrency: number
-  /** A run keeps its place this long. */
+  /** A reconcile holds its worker for at most this long. */
   readonly patienceMs: number
 }
 
-/** Longer than a run takes that is well, and short for whoever waits. */
+/** Longer than a healthy reconcile takes, and short for the keys that wait. */
 export const defaultPatienceMs = 5000
 
-/** One in four, and never more than there are others. */
+/** A quarter of the workers, and at most one for each other operator. */
 export function keptPlaces({ concurrency }: ShareOptions, operators: number): number {
   return Math.max(0, Math.min(Math.floor(concurrency / 4), operators - 1))
 }
 
-/** When a run that began then gives its place back. */
+/** When a reconcile that began at `since` gives its worker back. */
 export function yieldsAt(since: number, { patienceMs }: ShareOptions): number {
   return since + patienceMs
 }

@@ -1,7 +1,7 @@
 /**
- * A host runs one operator on one cluster. It puts together who takes in what the operator declares (`input-tracker.ts`), who
- * is concerned by it and works on it (`reconciler.ts`, one a controller), when (`scheduler.ts`), and who carries out
- * what they want (`executor.ts`).
+ * Runs one operator on one cluster. The host wires together the input tracker (`input-tracker.ts`: watches what the
+ * operator declares), one reconciler per controller (`reconciler.ts`), the scheduler (`scheduler.ts`: when each key
+ * runs) and the executor (`executor.ts`: sends the writes of a plan).
  */
 import { systemClock } from '../../clock/system-clock.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -34,54 +34,59 @@ export interface OperatorHostOptions {
   readonly client: Client
   readonly cache: SharedCache
   readonly clock?: Clock
-  /** As the operator's own `config` declares it. @default its defaults */
+  /** Values for the `config` that the operator declares. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>
-  /** @default all */
+  /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[]
-  /** Reconciles at once, where there is no `schedule`. @default 8 */
+  /** Concurrent reconciles, where there is no `schedule`. @default 8 */
   readonly concurrency?: number
-  /** Who decides when it runs, and its gates there. @default nobody but itself */
+  /** A scheduler shared with other operators, and this operator's gates. @default a scheduler of its own */
   readonly schedule?: { readonly scheduler: Scheduler; readonly gates: GateOptions }
   /** One line for each reconcile that did something, and for each that failed. @default silent */
   readonly log?: Log
-  /** Who serves the operator's webhooks and conversions. Without it, nobody asks them, and that is logged. */
+  /** Serves the operator's webhooks and conversions. Without it they are not registered, and a warning is logged. */
   readonly webhooks?: Pick<Webhooks, 'set' | 'settled' | 'delete'>
   /** Where reconciles are counted. */
   readonly metrics?: Metrics
-  /** What it does wrong, or what is done to it. It is slowed down by then. */
+  /** Receives each finding: a hot loop, a conflict, an undeclared access. By then the key is already throttled. */
   readonly onFinding?: (finding: Finding) => void
-  /** Everything about each reconcile. */
+  /** Receives the ledger of each reconcile. */
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
   /** Where its reconciles run: a `Runner`'s `run`. @default in this thread */
   readonly run?: RunReconcile
-  /** The longest that one write may take. @default the client's */
+  /** Time limit of one write. @default the client's */
   readonly writeTimeoutMs?: number
   /** See `ExecutorOptions`. */
   readonly fieldValidation?: ExecutorOptions['fieldValidation']
-  /** Shared with others who work on the same cluster. @default one of its own */
+  /** Shared by all operators of one cluster. @default one of its own */
   readonly history?: CausalityTracker | undefined
-  /** Nothing is written, told or called outside of it. Without it, it may always. */
+  /** Fencing: no write, Event or live call leaves outside of this term. Without it, the operator may always write. */
   readonly term?: Term
-  /** The clusters in their roles, for who says with each write which one it is for. @default the one, in all of them */
+  /**
+   * The cluster of each role, for operators that address a role with each write. @default this cluster in every role
+   */
   readonly placement?: Placement
-  /** A kubeconfig to the user-workload cluster, with a token of the operator's own account: for who goes there himself. */
+  /**
+   * A kubeconfig for the user-workload cluster, with a token of the operator's account: for operands that connect
+   * there.
+   */
   readonly kubeconfig?: () => Promise<string>
 }
 
 export interface OperatorHost {
   /** Resolves when all caches are filled and the first reconciles are under way. */
   start(): Promise<void>
-  /** Resolves when nothing is waiting, under way or being loaded. */
+  /** Resolves when no key is queued or running and no input is being loaded. */
   idle(): Promise<void>
-  /** What is under way. */
+  /** The reconciles in progress. */
   runs(): readonly UnderWay[]
   /**
-   * Other settings or gates, without a restart: with new settings, everything is looked at again.
+   * Applies new configuration or gates without a restart. New configuration enqueues every CR.
    * @throws InvalidConfig, and then nothing has changed
    */
   reconfigure(changes: Pick<OperatorHostOptions, 'config'> & { readonly gates?: GateOptions }): void
-  /** Lets what is under way finish, then lets go of the caches. */
+  /** Waits for the reconciles in progress, then releases the caches. */
   stop(): Promise<void>
 }
 
@@ -99,7 +104,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
   let settings: unknown = operator.config?.read(options.config ?? {}) ?? {}
   const live = options.live ?? createLive({ client, clock })
   const writer = cache.writer(operator.name)
-  const telling = new Set<Promise<void>>()
+  const pendingEvents = new Set<Promise<void>>()
   const recorder = createEventRecorder({
     client,
     clock,
@@ -108,12 +113,12 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     onProblem: (error) => log({ operator: operator.name, problem: 'an Event was not written', error: String(error) }),
   })
   const mayWrite = (): boolean => !term || beginTerm(term)()
-  /** Told to its end before this host stops. */
-  const tellEvent = (about: KubeObject, event: EventDraft): void => {
+  /** Records an Event; `stop` waits until it is written. */
+  const recordEvent = (about: KubeObject, event: EventDraft): void => {
     const isHeld = term ? beginTerm(term) : () => true
     if (!isHeld()) return
-    const told = recorder.record(about, event, isHeld).finally(() => telling.delete(told))
-    telling.add(told)
+    const reported = recorder.record(about, event, isHeld).finally(() => pendingEvents.delete(reported))
+    pendingEvents.add(reported)
   }
   const { scheduler, gates } = options.schedule ?? {
     scheduler: createScheduler({ clock, concurrency }),
@@ -124,11 +129,11 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     await byName.get(name)?.work(key)
   })
   const history = options.history ?? createCausalityTracker(clock)
-  const troubles = createFindingReporter({
+  const reporter = createFindingReporter({
     operator: operator.name,
     clock,
     writer,
-    tellEvent,
+    recordEvent,
     log,
     mayWrite,
     timeoutMs: options.writeTimeoutMs,
@@ -149,13 +154,13 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       if (run) byName.get(run.controller)?.onWriteFinding(finding, run)
     },
   })
-  const intake = createInputTracker({
+  const inputs = createInputTracker({
     operator,
     client,
     cache,
     namespaces,
     log,
-    onChange: (change) => tell(change),
+    onChange: (change) => dispatch(change),
     onNamed: (...named) => {
       for (const reconciler of reconcilers) reconciler.onNamed(...named)
     },
@@ -171,30 +176,31 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       operator: operator.name,
       controller,
       client,
-      intake,
+      inputs,
       clock,
       config: () => settings,
       live,
-      drive: options.run ?? runReconcile,
+      runReconcile: options.run ?? runReconcile,
       term,
       execute,
       lane,
-      troubles,
+      reporter,
       history,
-      tellEvent,
+      recordEvent,
       log,
       metrics: options.metrics,
       onLedger: options.onLedger,
-      // The cache is silent about what its consumer wrote itself; here there are many who share one name.
+      // The cache does not notify a consumer of its own writes. All controllers of an operator share one consumer, so a
+      // controller's write is passed on to the others here.
       onWritten: (change, by, key) => {
-        intake.note(change)
-        tell(change, by, key)
+        inputs.note(change)
+        dispatch(change, by, key)
       },
     }),
   )
   const byName = new Map(reconcilers.map((reconciler) => [reconciler.name, reconciler]))
 
-  function tell(change: InputChange, by?: Reconciler, key?: string): void {
+  function dispatch(change: InputChange, by?: Reconciler, key?: string): void {
     for (const reconciler of reconcilers) reconciler.onChange(change, by === reconciler ? key : undefined)
   }
 
@@ -202,19 +208,19 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
   return {
     async start() {
       await serveWebhooks(options, log)
-      // Whoever was stopped meanwhile opens nothing more.
+      // `stop` may have been called meanwhile.
       if (isStopped) return
-      await intake.start()
+      await inputs.start()
       if (isStopped) return
       for (const reconciler of reconcilers) reconciler.start()
     },
     async idle() {
       const isBusy = (): boolean => lane.state().waiting + lane.state().running > 0
       do {
-        await intake.settled()
+        await inputs.settled()
         await lane.idle()
-        await intake.settled()
-        await troubles.settled()
+        await inputs.settled()
+        await reporter.settled()
       } while (isBusy())
     },
     runs: () => lane.state().runs.map(({ key, since }) => ({ operator: operator.name, key: parseId(key).key, since })),
@@ -228,24 +234,24 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     async stop() {
       isStopped = true
       await lane.leave()
-      await troubles.settled()
-      await Promise.all(telling)
-      intake.stop()
+      await reporter.settled()
+      await Promise.all(pendingEvents)
+      inputs.stop()
     },
   }
 }
 
-/** Keys of all controllers share the operator's lane. */
+/** All controllers of an operator share its lane: a lane key is `controller namespace/name`. */
 function parseId(id: string): { readonly name: string; readonly key: string } {
   const at = id.indexOf(' ')
   return { name: id.slice(0, at), key: id.slice(at + 1) }
 }
 
-/** Before anything is reconciled: what the operator would refuse is refused from the start. */
+/** Before the first reconcile, so that admission covers every object from the start. */
 async function serveWebhooks({ operator, webhooks }: OperatorHostOptions, log: Log): Promise<void> {
   if (operator.webhooks.length + operator.conversions.length === 0) return
   if (!webhooks) {
-    log({ operator: operator.name, problem: 'it declares webhooks, and nobody serves them here' })
+    log({ operator: operator.name, problem: 'it declares webhooks, which are not served here' })
     return
   }
   webhooks.set(operator.name, operator)

@@ -113,7 +113,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('tells nothing of a run whose term has ended, and everything of one whose has not', async () => {
+  it('writes and reports nothing for a reconcile whose term has ended, and everything for one whose has not', async () => {
     const { manager, cluster, until } = open()
     const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Termed', spec: {} })
     let isOurs = true
@@ -251,7 +251,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('finds a hot loop within seconds, names the fields that flip, slows it to a crawl, and lets it go when its input changes', async () => {
+  it('finds a hot loop within seconds, names the fields that flip, throttles it, and lets it go when its input changes', async () => {
     const { manager, cluster, findings, metrics, add, until } = open()
     let turn = 0
     let isMad = true
@@ -272,14 +272,14 @@ describe('a manager', () => {
     for (let round = 0; round < 20; round++) await poke()
     expect(findings).toHaveLength(1)
     expect(describeFinding(findings[0]!)).toMatch(
-      /^small-1, controller thing1, for default\/a: wrote ConfigMap default\/a-1 8 times in 0\.\d s although nothing it goes by changed; each time it differs in data\.size\.$/,
+      /^small-1, controller thing1, for default\/a: wrote ConfigMap default\/a-1 8 times in 0\.\d s although none of its inputs changed; each time it differs in data\.size\.$/,
     )
     expect(metrics.render()).toContain('muster_findings_total{controller="small-1/thing1",kind="hotLoop"} 1')
     const during = turn
     for (let round = 0; round < 20; round++) await poke()
     expect(turn).toBe(during)
     const report = createActivity({ clock: cluster.clock }).report({ lanes: manager.lanes(), feeds: [] })
-    expect(metrics.render(report)).toContain('muster_lane_held{operator="small-1",gate="crawl"} 1\n')
+    expect(metrics.render(report)).toContain('muster_lane_held{operator="small-1",gate="throttle"} 1\n')
     isMad = false
     await cluster.client.patch(mad.own, { name: 'a', namespace: 'default' }, { spec: { size: 7 } }, { type: 'merge' })
     await cluster.clock.advance(100)

@@ -1,7 +1,7 @@
 /**
- * A manager: any number of operators, on any number of clusters, with one set of caches a cluster and one scheduler for
- * all. Fifty operators that read the same kind cost one watch and one copy of it; each gets its share of the places, and no
- * more changes than it is allowed. Operators come and go while the others run.
+ * A manager: any number of operators on any number of clusters, with one shared cache per cluster and one scheduler for
+ * all. Fifty operators that read the same kind cost one watch and one copy of each object. Each operator gets its share
+ * of the workers and is rate limited. Operators can be added and removed while the others run.
  */
 import { systemClock } from '../../clock/system-clock.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -38,15 +38,15 @@ export interface ManagerOptions extends Shared {
   /** @default one of its own */
   readonly cache?: SharedCache
   readonly clock?: Clock
-  /** Reconciles of all operators at once. @default 16 */
+  /** Concurrent reconciles of all operators. @default 16 */
   readonly concurrency?: number
-  /** Hears what waits and runs. */
+  /** Notified when keys are queued, started and finished: metrics. */
   readonly observer?: LaneObserver
-  /** Where another thread sees who has this one: the watchdog's. */
+  /** Shared memory that names the code that holds this thread, for the watchdog's thread. */
   readonly board?: MarkBoard | undefined
 }
 
-/** How one of them is hosted. */
+/** How one operator is hosted. */
 export interface HostedOptions
   extends
     Shared,
@@ -54,35 +54,38 @@ export interface HostedOptions
       OperatorHostOptions,
       'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'fieldValidation' | 'term' | 'placement' | 'kubeconfig'
     > {
-  /** What it is called here: one operator may serve several clusters. @default its own name */
+  /** Its name in this manager: one operator may serve several clusters. @default its own name */
   readonly as?: string
   /** @default the manager's */
   readonly cluster?: Pick<TargetCluster, 'client' | 'cache'>
   /** @default as `defaultGates` says */
   readonly gates?: Partial<GateOptions>
-  /** Its caches are filled, and it waits. @default false */
+  /** Starts with filled caches and paused, for this reason. @default not paused */
   readonly paused?: PauseReason
-  /** Who hosts it, where it is no set of controllers. @default `hostOperator` */
+  /** Hosts an operator that is not a set of controllers. @default `hostOperator` */
   readonly host?: (options: OperatorHostOptions) => OperatorHost
 }
 
 export interface Manager {
-  /** Resolves when its caches are filled; one that fails to start is not here. @throws InvalidController when one of that name is */
+  /**
+   * Resolves when its caches are filled. An operator that fails to start is removed again. @throws InvalidController
+   * when the name is taken
+   */
   add(operator: Operator, options?: HostedOptions): Promise<void>
-  /** Lets what is under way finish. What it made stays. */
+  /** Waits for its reconciles in progress. Objects that it created stay. */
   remove(name: string): Promise<void>
-  /** Nothing of it runs until it is resumed; without a name: of nobody. */
+  /** Starts no reconcile of this operator, or of any operator without a name, until it is resumed. */
   pause(name?: string, why?: PauseReason): void
   resume(name?: string, why?: PauseReason): void
-  /** Its gates, from now on; what is left out is as `defaultGates` says. */
+  /** Replaces its gates; omitted ones are as in `defaultGates`. */
   regate(name: string, gates: Partial<GateOptions>): void
-  /** Reconciles of all operators at once, from now on. */
+  /** Changes the number of concurrent reconciles of all operators. */
   resize(concurrency: number): void
-  /** What is under way. */
+  /** The reconciles in progress. */
   runs(): readonly UnderWay[]
-  /** How each stands. */
+  /** The state of each operator's lane. */
   lanes(): ReadonlyMap<string, LaneState>
-  /** Resolves when nothing is waiting or under way. */
+  /** Resolves when no key is queued or running. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
@@ -92,15 +95,15 @@ interface Hosted {
   readonly lane: SchedulerLane
   readonly budget: Budget
   readonly webhooks: OperatorHostOptions['webhooks']
-  /** Whom to tell about it, in place of the manager's own. */
-  readonly told: Shared
+  /** Receives the operator's findings, metrics and ledgers in place of the manager's own observers. */
+  readonly observers: Shared
 }
 
 export function createManager(options: ManagerOptions): Manager {
   const { client, clock = systemClock, concurrency = 16, cache: given, observer, board, ...shared } = options
   const cache = given ?? createSharedCache({ client, clock })
   const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
-  /** By what is cached of a cluster. */
+  /** One tracker per shared cache. */
   const histories = new WeakMap<SharedCache, CausalityTracker>()
   const historyOf = (known: SharedCache): CausalityTracker => {
     const history = histories.get(known) ?? createCausalityTracker(clock)
@@ -109,9 +112,9 @@ export function createManager(options: ManagerOptions): Manager {
   }
   const hosted = new Map<string, Hosted>()
   const underWay = new Set<UnderWay>()
-  /** About an operator as a whole, or the thread of all: nothing that its host would know. */
+  /** Findings about an operator as a whole or about the shared thread, which its host does not know of. */
   const find = (finding: Blocking | OverBudget): void => {
-    const { log, metrics, onFinding } = { ...shared, ...hosted.get(finding.operator)?.told }
+    const { log, metrics, onFinding } = { ...shared, ...hosted.get(finding.operator)?.observers }
     log?.({ operator: finding.operator, finding: finding.kind, message: describeFinding(finding) })
     metrics?.find(finding)
     onFinding?.(finding)
@@ -159,7 +162,7 @@ export function createManager(options: ManagerOptions): Manager {
       const { host: hostWith = hostOperator } = rest
       if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
       let joined: SchedulerLane | undefined
-      // The host joins the scheduler by itself; what it gets there is kept, to be paused and looked at.
+      // The host joins the scheduler by itself; the lane is kept here so that it can be paused and inspected.
       const joining = {
         ...scheduler,
         join: (_: string, ...others: [GateOptions, (key: string) => Promise<void>]) =>
@@ -194,15 +197,15 @@ export function createManager(options: ManagerOptions): Manager {
       if (paused) lane.pause(paused)
       const { name: consumer } = operator
       budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
-      hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, told: rest })
+      hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, observers: rest })
       try {
         await host.start()
       } catch (error) {
-        // Half of one is none: it may be added again.
+        // A failed start must not block the name: the operator may be added again.
         if (hosted.get(name)?.host === host) await manager.remove(name)
         throw error
       }
-      // What was cached for it on the way counts from the start.
+      // Memory cached during the start counts against the budget at once.
       budgets.look()
     },
     async remove(name) {
@@ -228,7 +231,7 @@ export function createManager(options: ManagerOptions): Manager {
     runs: () => [...underWay],
     lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state()])),
     async idle() {
-      // One operator's writes may wake another.
+      // One operator's writes may enqueue keys of another: repeat until all lanes are empty.
       const isBusy = ({ lane }: Hosted): boolean => lane.state().waiting + lane.state().running > 0
       while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
     },

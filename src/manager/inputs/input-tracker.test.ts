@@ -451,7 +451,7 @@ describe('references are followed', () => {
     expect(scene.findings).toEqual([])
   })
 
-  it('nowhere but where the operator works, whatever somebody writes into his object', async () => {
+  it('only in the operator’s namespaces, whatever users write into their objects', async () => {
     const elsewhere = referenced(Secret, { from: AppKind, namespacePath: '$.spec.parts.ns', namePath: '$.spec.text' })
     const scene = await open(
       [appOperator(seeing([elsewhere], (cr, view) => valueOf(view, cr.spec.text, cr.spec.parts?.['ns'] ?? '')))],
@@ -469,7 +469,7 @@ describe('references are followed', () => {
     expect(scene.coverOf('secrets')).toBe(String.raw`default[][metadata.name=s\,metadata.name!\=s] full`)
   })
 
-  it('while a watch is slow: nobody sees as absent what is not loaded, and others go on', async () => {
+  it('while a watch is slow: no read reports an object as missing that is not loaded, and other keys continue', async () => {
     const scene = await open([appOperator(namedSecrets)])
     await scene.client.create(Secret, secret('s', 'S'))
     const slow = { is: true }

@@ -1,10 +1,10 @@
 /**
- * An intake: what one operator takes in from one cluster. It subscribes to what is declared (`watch-requests.ts`), follows
- * references as what refers changes, and says what happened. Reads come from the same subscriptions, so what is told
- * and what is seen agree.
+ * The input tracker: what one operator reads from one cluster. It subscribes to the declared inputs
+ * (`watch-requests.ts`), follows references as the referring objects change, and reports changes. Reads are served from
+ * the same subscriptions, so events and reads agree.
  *
- * When a reference leads somewhere new, what is there has to be loaded first. Until then it is *pending*: whoever needs
- * it does not run, and whoever asks for it all the same is told to come again, never that there is nothing.
+ * When a reference leads to a new object, that object has to be loaded first. Until then it is *pending*: a reconcile
+ * that needs it does not start, and a read of it fails as retryable instead of reporting that there is no such object.
  */
 import { resourceVersionOf } from '../../cache/key.ts'
 import { isLater } from '../../cache/own-writes.ts'
@@ -32,73 +32,79 @@ export interface InputTrackerOptions {
   readonly operator: Operator
   readonly client: Client
   readonly cache: SharedCache
-  /** Where it works. @default all */
+  /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined
   readonly onChange: (change: InputChange) => void
-  /** A reference leads to this name now, or no longer; the object itself, if there is one, is as it was. */
+  /** A reference leads to this name now, or no longer. The object itself, if it exists, has not changed. */
   readonly onNamed: (reference: Reference, name: ObjectName, object: KubeObject | undefined) => void
-  /** A kind came or went. */
+  /** A kind is served now, or no longer. */
   readonly onKind: (resource: Resource) => void
-  /** Something that was pending is there. */
+  /** A pending object is loaded. */
   readonly onLoaded: () => void
   readonly log: Log
 }
 
 export interface InputTracker {
   readonly source: ViewSource
-  /** As the source has it, but what is pending is as if it were not there. */
+  /** As `source` has it, except that a pending object reads as missing. */
   peek(resource: Resource, name: ObjectName): KubeObject | undefined
   readonly references: References
-  /** Resolves when everything that is declared is loaded, what is only referred to aside. */
+  /** Resolves when all declared inputs are loaded, except those that are only referred to. */
   start(): Promise<void>
   /**
-   * Is something not loaded yet that these references lead to? From `own`, if they begin with it, by this object alone.
+   * Whether an object that these references lead to is not loaded yet. References that begin at `own` are followed from
+   * this object alone.
    */
   isPending(references: readonly Reference[], own: Input, object: KubeObject): boolean
-  /** All that is not loaded yet. */
+  /** All objects that are not loaded yet. */
   pending(): Iterable<{ readonly resource: Resource; readonly name: ObjectName }>
-  /** A change of which the cache says nothing, because the operator made it. */
+  /** A change made by the operator itself, which the cache does not report. */
   note(change: InputChange): void
-  /** Resolves when nothing is being loaded, except what cannot be. */
+  /** Resolves when nothing is being loaded, except what cannot be loaded. */
   settled(): Promise<void>
   stop(): void
 }
 
-/** The subscriptions for one kind. */
-interface Supply {
+/** The subscriptions of one kind. */
+interface KindSubscriptions {
   readonly resource: Resource
   readonly inputs: readonly Input[]
-  /** By wish: those that are wanted, and those that stay until what takes their place is loaded. */
-  readonly held: Map<string, Held>
-  /** Those of them that are not for one name: names there may be thousands of. */
-  readonly broad: Set<Held>
-  wanted: ReadonlySet<string>
-  /** All that is declared was loaded once. */
+  /** By watch request: the requested ones, and those that stay until their replacements are loaded. */
+  readonly active: Map<string, ActiveSubscription>
+  /** Those that are not for a single name: of single names there may be thousands. */
+  readonly broad: Set<ActiveSubscription>
+  requested: ReadonlySet<string>
+  /** All declared inputs of the kind were loaded once. */
   isServed: boolean
-  /** Named, and not loaded. */
+  /** Referred to, and not loaded. */
   readonly pending: Map<string, ObjectName>
 }
 
-interface Held {
-  readonly wish: WatchRequest
+interface ActiveSubscription {
+  readonly request: WatchRequest
   readonly subscription: Subscription
   isReady: boolean
-  /** Why it cannot be loaded. */
+  /** Why the kind cannot be loaded. */
   problem: string | undefined
 }
 
 export function createInputTracker(options: InputTrackerOptions): InputTracker {
   const { operator, client, cache, namespaces, log } = options
   const consumer = operator.name
-  const supplies = new Map<string, Supply>(
-    operator.inputs.map((resource): [string, Supply] => {
+  const byKind = new Map<string, KindSubscriptions>(
+    operator.inputs.map((resource): [string, KindSubscriptions] => {
       const kind = formatResource(resource)
       const inputs = operator.declaredInputs.filter((input) => formatResource(input.resource) === kind)
-      const empty = { held: new Map(), broad: new Set<Held>(), wanted: new Set<string>(), pending: new Map() }
+      const empty = {
+        active: new Map(),
+        broad: new Set<ActiveSubscription>(),
+        requested: new Set<string>(),
+        pending: new Map(),
+      }
       return [kind, { resource, inputs, ...empty, isServed: false }]
     }),
   )
-  const dirty = new Set<Supply>()
+  const dirty = new Set<KindSubscriptions>()
   const waiters = new Set<() => void>()
   let isStopped = false
 
@@ -108,27 +114,28 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     consumer,
     resources: operator.inputs,
     onChange: (resource) => {
-      const supply = supplies.get(formatResource(resource))!
-      if (served.serves(resource)) void open(supply)
-      else close(supply)
+      const subscriptions = byKind.get(formatResource(resource))!
+      if (served.serves(resource)) void open(subscriptions)
+      else close(subscriptions)
     },
   })
 
   const references = createReferenceTable({
     inputs: operator.declaredInputs,
     namespaces,
-    get: (resource, name) => look(supplies.get(formatResource(resource)), name),
+    get: (resource, name) => lookUp(byKind.get(formatResource(resource)), name),
     onCame(reference, name) {
-      const supply = supplies.get(formatResource(reference.resource))!
-      const object = look(supply, name)
-      if (!object && served.serves(supply.resource) && !isLoaded(supply, name)) supply.pending.set(keyOf(name), name)
-      planSoon(supply)
+      const subscriptions = byKind.get(formatResource(reference.resource))!
+      const object = lookUp(subscriptions, name)
+      if (!object && served.serves(subscriptions.resource) && !isLoaded(subscriptions, name))
+        subscriptions.pending.set(keyOf(name), name)
+      updateSoon(subscriptions)
       options.onNamed(reference, name, object)
     },
     onWent(reference, name) {
-      const supply = supplies.get(formatResource(reference.resource))!
-      planSoon(supply)
-      options.onNamed(reference, name, look(supply, name))
+      const subscriptions = byKind.get(formatResource(reference.resource))!
+      updateSoon(subscriptions)
+      options.onNamed(reference, name, lookUp(subscriptions, name))
     },
     onProblem: (reference, { metadata }, error) =>
       log({
@@ -140,34 +147,34 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
 
   const source: ViewSource = {
     get(resource, name) {
-      const supply = supplies.get(formatResource(resource))
-      if (supply?.pending.has(keyOf(name))) {
+      const subscriptions = byKind.get(formatResource(resource))
+      if (subscriptions?.pending.has(keyOf(name))) {
         throw new MusterError(
           'NotSynced',
-          `${formatResource(resource)} ${keyOf(name)} was named a moment ago and is being loaded.`,
+          `${formatResource(resource)} ${keyOf(name)} is a new reference and is being loaded.`,
         )
       }
-      return look(supply, name)
+      return lookUp(subscriptions, name)
     },
     list: (resource, namespace) => gather(resource, (subscription) => subscription.list(namespace)),
     byOwner: (resource, uid) => gather(resource, (subscription) => subscription.byOwner(uid)),
-    serves: (resource) => supplies.get(formatResource(resource))?.isServed ?? false,
+    serves: (resource) => byKind.get(formatResource(resource))?.isServed ?? false,
   }
 
-  function look(supply: Supply | undefined, name: ObjectName): KubeObject | undefined {
+  function lookUp(subscriptions: KindSubscriptions | undefined, name: ObjectName): KubeObject | undefined {
     let latest: KubeObject | undefined
-    for (const { subscription } of supply ? concerning(supply, name) : []) {
+    for (const { subscription } of subscriptions ? coveringSubscriptions(subscriptions, name) : []) {
       latest = laterOf(latest, getFrom(subscription, name))
     }
     return latest
   }
 
-  /** From all subscriptions, each object once. */
+  /** The objects of all subscriptions, each once. */
   function gather(
     resource: Resource,
     read: (subscription: Subscription) => readonly KubeObject[],
   ): readonly KubeObject[] {
-    const ready = readyOf(supplies.get(formatResource(resource)))
+    const ready = readyOf(byKind.get(formatResource(resource)))
     if (ready.length <= 1) return ready[0] ? read(ready[0].subscription) : []
     const found = new Map<string, KubeObject>()
     for (const { subscription } of ready) {
@@ -179,177 +186,178 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     return [...found.values()]
   }
 
-  // ── what is subscribed to ──────────────────────────────────────────────────────────────────────────────────
+  // ── subscriptions ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A kind is there. Operators learn of it when all that is declared of it is known. */
-  async function open(supply: Supply): Promise<void> {
-    plan(supply)
-    const { resource, inputs, held, pending } = supply
-    for (const name of references.named(resource)) if (!isLoaded(supply, name)) pending.set(keyOf(name), name)
+  /** A kind is served. The operator is notified when all of its declared inputs of that kind are loaded. */
+  async function open(subscriptions: KindSubscriptions): Promise<void> {
+    updateSubscriptions(subscriptions)
+    const { resource, inputs, active, pending } = subscriptions
+    for (const name of references.named(resource)) if (!isLoaded(subscriptions, name)) pending.set(keyOf(name), name)
     const fixed = watchRequestsFor({ resource, inputs, named: [], namespaces }).map(watchRequestKey)
-    // What is only referred to is nobody's but theirs who refer to it: the others need not wait for it.
-    const first = fixed.every((key) => held.has(key)) ? fixed.map((key) => held.get(key)!) : [...held.values()]
+    // Only the controllers that refer to a referenced object wait for it; the others start without it.
+    const first = fixed.every((key) => active.has(key)) ? fixed.map((key) => active.get(key)!) : [...active.values()]
     await Promise.all(first.map(({ subscription }) => subscription.synced().catch(() => undefined)))
-    if (isStopped || supply.isServed || !served.serves(resource)) return
-    supply.isServed = true
-    options.onKind(supply.resource)
-    for (const object of source.list(supply.resource)) {
-      options.onChange({ resource: supply.resource, before: undefined, after: object })
+    if (isStopped || subscriptions.isServed || !served.serves(resource)) return
+    subscriptions.isServed = true
+    options.onKind(subscriptions.resource)
+    for (const object of source.list(subscriptions.resource)) {
+      options.onChange({ resource: subscriptions.resource, before: undefined, after: object })
     }
-    wake()
+    notifyWaiters()
   }
 
-  function close(supply: Supply): void {
-    for (const { subscription } of supply.held.values()) subscription.close()
-    supply.held.clear()
-    supply.broad.clear()
-    supply.pending.clear()
-    supply.wanted = new Set()
-    supply.isServed = false
-    references.noteGone(supply.resource)
-    options.onKind(supply.resource)
-    wake()
+  function close(subscriptions: KindSubscriptions): void {
+    for (const { subscription } of subscriptions.active.values()) subscription.close()
+    subscriptions.active.clear()
+    subscriptions.broad.clear()
+    subscriptions.pending.clear()
+    subscriptions.requested = new Set()
+    subscriptions.isServed = false
+    references.noteGone(subscriptions.resource)
+    options.onKind(subscriptions.resource)
+    notifyWaiters()
   }
 
-  /** Thousands of references that change at once are one change of plan. */
-  function planSoon(supply: Supply): void {
+  /** Thousands of references that change at once cause one recalculation. */
+  function updateSoon(subscriptions: KindSubscriptions): void {
     if (dirty.size === 0) {
       queueMicrotask(() => {
         const due = [...dirty]
         dirty.clear()
-        for (const each of due) if (served.serves(each.resource)) plan(each)
-        wake()
+        for (const each of due) if (served.serves(each.resource)) updateSubscriptions(each)
+        notifyWaiters()
       })
     }
-    dirty.add(supply)
+    dirty.add(subscriptions)
   }
 
-  function plan(supply: Supply): void {
+  function updateSubscriptions(subscriptions: KindSubscriptions): void {
     if (isStopped) return
-    const { resource, inputs, held } = supply
-    const wishes = watchRequestsFor({ resource, inputs, named: references.named(resource), namespaces })
-    supply.wanted = new Set(wishes.map(watchRequestKey))
-    for (const wish of wishes) if (!held.has(watchRequestKey(wish))) subscribe(supply, wish)
-    tidy(supply)
+    const { resource, inputs, active } = subscriptions
+    const requests = watchRequestsFor({ resource, inputs, named: references.named(resource), namespaces })
+    subscriptions.requested = new Set(requests.map(watchRequestKey))
+    for (const request of requests) if (!active.has(watchRequestKey(request))) subscribe(subscriptions, request)
+    closeUnrequested(subscriptions)
   }
 
-  function subscribe(supply: Supply, wish: WatchRequest): void {
-    const { resource } = supply
-    const key = watchRequestKey(wish)
+  function subscribe(subscriptions: KindSubscriptions, request: WatchRequest): void {
+    const { resource } = subscriptions
+    const key = watchRequestKey(request)
     const subscription = subscribeTo(resource, {
       consumer,
-      ...subscriptionFor(wish),
+      ...subscriptionFor(request),
       onEvent: (event) => {
-        if (one.isReady && supply.held.get(key) === one) take(supply, changeOf(resource, event))
+        if (one.isReady && subscriptions.active.get(key) === one) handle(subscriptions, changeOf(resource, event))
       },
       onFreshness: ({ state, reason }) => {
         one.problem = state === 'syncing' ? reason : undefined
         if (one.problem === undefined) return
         log({ operator: operator.name, problem: `${formatResource(resource)} cannot be watched`, error: one.problem })
-        wake()
+        notifyWaiters()
       },
     })
-    const one: Held = { wish, subscription, isReady: false, problem: undefined }
-    supply.held.set(key, one)
-    if (wish.name === undefined) supply.broad.add(one)
-    void load(supply, key, one)
+    const one: ActiveSubscription = { request, subscription, isReady: false, problem: undefined }
+    subscriptions.active.set(key, one)
+    if (request.name === undefined) subscriptions.broad.add(one)
+    void load(subscriptions, key, one)
   }
 
-  /** Where names are mapped, a reference may lead to where nothing of this operator's can be. */
-  function subscribeTo(resource: Resource, wish: SubscribeOptions): Subscription {
+  /** With mapped names, a reference may lead to a name that is outside of this operator's part of the cluster. */
+  function subscribeTo(resource: Resource, request: SubscribeOptions): Subscription {
     try {
-      return cache.subscribe(resource, wish)
+      return cache.subscribe(resource, request)
     } catch (error) {
       if (!isMusterError(error, 'NameOutsideMap')) throw error
       log({ operator: operator.name, problem: 'a reference leads outside', error: error.message })
-      return nothingOf(resource, consumer)
+      return emptySubscription(resource, consumer)
     }
   }
 
-  async function load(supply: Supply, key: string, one: Held): Promise<void> {
+  async function load(subscriptions: KindSubscriptions, key: string, one: ActiveSubscription): Promise<void> {
     try {
       await one.subscription.synced()
     } catch {
-      // One that was closed meanwhile has nothing more to say.
+      // It was closed meanwhile.
       return
     }
-    if (supply.held.get(key) === one) admit(supply, one)
+    if (subscriptions.active.get(key) === one) activate(subscriptions, one)
   }
 
-  /** From now on it is read from. What was not seen before is told. */
-  function admit(supply: Supply, one: Held): void {
-    const { resource, pending } = supply
-    const isFirst = readyOf(supply).length === 0
-    const news = one.subscription.list().flatMap((after): readonly InputChange[] => {
-      const before = isFirst ? undefined : look(supply, { name: '', ...after.metadata })
+  /** Reads are served from this subscription from now on. Objects that were not visible before are reported. */
+  function activate(subscriptions: KindSubscriptions, one: ActiveSubscription): void {
+    const { resource, pending } = subscriptions
+    const isFirst = readyOf(subscriptions).length === 0
+    const changes = one.subscription.list().flatMap((after): readonly InputChange[] => {
+      const before = isFirst ? undefined : lookUp(subscriptions, { name: '', ...after.metadata })
       return before?.metadata.resourceVersion === after.metadata.resourceVersion ? [] : [{ resource, before, after }]
     })
     one.isReady = true
-    const loaded = [...pending].filter(([, name]) => watchRequestCovers(one.wish, name))
+    const loaded = [...pending].filter(([, name]) => watchRequestCovers(one.request, name))
     for (const [key] of loaded) pending.delete(key)
-    for (const change of news) note(change)
-    tidy(supply)
-    // Before that, the kind itself is not there yet.
-    if (supply.isServed) for (const change of news) options.onChange(change)
+    for (const change of changes) note(change)
+    closeUnrequested(subscriptions)
+    // Before that, the kind counts as not served.
+    if (subscriptions.isServed) for (const change of changes) options.onChange(change)
     if (loaded.length > 0) options.onLoaded()
-    wake()
+    notifyWaiters()
   }
 
   /**
-   * What nobody wants any more goes when all that is wanted is there, and not before: what both hold stays in sight.
+   * Closes subscriptions that are no longer requested, but only after all requested ones are loaded: objects that both
+   * hold stay visible.
    */
-  function tidy(supply: Supply): void {
-    const { held, broad, wanted, pending, resource } = supply
+  function closeUnrequested(subscriptions: KindSubscriptions): void {
+    const { active, broad, requested, pending, resource } = subscriptions
     for (const [key, name] of pending)
-      if (!references.names(resource, name) || isLoaded(supply, name)) pending.delete(key)
-    if (dirty.has(supply) || [...wanted].some((key) => !held.get(key)?.isReady)) return
-    for (const [key, one] of held) {
-      if (wanted.has(key)) continue
-      held.delete(key)
+      if (!references.names(resource, name) || isLoaded(subscriptions, name)) pending.delete(key)
+    if (dirty.has(subscriptions) || [...requested].some((key) => !active.get(key)?.isReady)) return
+    for (const [key, one] of active) {
+      if (requested.has(key)) continue
+      active.delete(key)
       broad.delete(one)
       one.subscription.close()
     }
   }
 
-  // ── what happens ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── changes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function take(supply: Supply, change: InputChange): void {
+  function handle(subscriptions: KindSubscriptions, change: InputChange): void {
     note(change)
-    if (supply.isServed) options.onChange(change)
+    if (subscriptions.isServed) options.onChange(change)
   }
 
-  /** First who is named, then who is concerned: whoever is woken finds the new references in force. */
+  /** Updates references first and notifies controllers second: a key that is enqueued sees the new references. */
   function note({ resource, before, after }: InputChange): void {
     const object = after ?? before
     if (!object || !references.isReferring(resource)) return
     const name = { name: '', ...object.metadata }
-    // As it is now, and not as the change says: out of one selection it may still be in another.
-    references.note(resource, name, look(supplies.get(formatResource(resource)), name))
+    // The live object, and not that of the event: an object that has left one selection may still be in another.
+    references.note(resource, name, lookUp(byKind.get(formatResource(resource)), name))
   }
 
   const isBusy = (): boolean =>
     dirty.size > 0 ||
-    [...supplies.values()].some(({ held }) =>
-      [...held.values()].some(({ isReady, problem }) => !isReady && problem === undefined),
+    [...byKind.values()].some(({ active }) =>
+      [...active.values()].some(({ isReady, problem }) => !isReady && problem === undefined),
     )
 
-  function wake(): void {
+  function notifyWaiters(): void {
     for (const waiter of waiters) waiter()
   }
 
   return {
     source,
-    peek: (resource, name) => look(supplies.get(formatResource(resource)), name),
+    peek: (resource, name) => lookUp(byKind.get(formatResource(resource)), name),
     references,
     note,
     async start() {
       await served.start()
-      await Promise.all([...supplies.values()].filter(({ resource }) => served.serves(resource)).map(open))
+      await Promise.all([...byKind.values()].filter(({ resource }) => served.serves(resource)).map(open))
     },
     isPending(asked, own, object) {
-      if ([...supplies.values()].every(({ pending }) => pending.size === 0)) return false
+      if ([...byKind.values()].every(({ pending }) => pending.size === 0)) return false
       return asked.some((reference) => {
-        const { pending } = supplies.get(formatResource(reference.resource))!
+        const { pending } = byKind.get(formatResource(reference.resource))!
         if (pending.size === 0) return false
         const [root, ...links] = chainOf(reference) as readonly [Input, ...Reference[]]
         if (describeInput(root) !== describeInput(own)) {
@@ -359,7 +367,7 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
       })
     },
     pending: () =>
-      [...supplies.values()].flatMap(({ resource, pending }) =>
+      [...byKind.values()].flatMap(({ resource, pending }) =>
         Array.from(pending.values(), (name) => ({ resource, name })),
       ),
     settled: () =>
@@ -375,24 +383,24 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     stop() {
       isStopped = true
       served.stop()
-      for (const { held } of supplies.values()) for (const { subscription } of held.values()) subscription.close()
-      wake()
+      for (const { active } of byKind.values()) for (const { subscription } of active.values()) subscription.close()
+      notifyWaiters()
     },
   }
 
-  /** Where a chain leads from one object. */
+  /** The objects that a chain of references leads to from one object. */
   function targetsFrom(object: KubeObject, links: readonly Reference[]): readonly ObjectName[] {
     let objects: readonly KubeObject[] = [object]
     let names: readonly ObjectName[] = []
     for (const link of links) {
       names = objects.flatMap((each) => references.of(link, each))
-      objects = names.flatMap((name) => look(supplies.get(formatResource(link.resource)), name) ?? [])
+      objects = names.flatMap((name) => lookUp(byKind.get(formatResource(link.resource)), name) ?? [])
     }
     return names
   }
 }
 
-function nothingOf(resource: Resource, consumer: string): Subscription {
+function emptySubscription(resource: Resource, consumer: string): Subscription {
   return {
     resource,
     consumer,
@@ -406,7 +414,10 @@ function nothingOf(resource: Resource, consumer: string): Subscription {
   }
 }
 
-/** Where names are mapped, some lead nowhere: somebody wrote them into his object, and that harms nobody. */
+/**
+ * With mapped names, users may write references into their objects that lead outside of the mapped names: those are
+ * ignored.
+ */
 function getFrom(subscription: Subscription, name: ObjectName): KubeObject | undefined {
   try {
     return subscription.get(name)
@@ -416,28 +427,31 @@ function getFrom(subscription: Subscription, name: ObjectName): KubeObject | und
   }
 }
 
-function readyOf(supply: Supply | undefined): readonly Held[] {
-  return [...(supply?.held.values() ?? [])].filter(({ isReady }) => isReady)
+function readyOf(subscriptions: KindSubscriptions | undefined): readonly ActiveSubscription[] {
+  return [...(subscriptions?.active.values() ?? [])].filter(({ isReady }) => isReady)
 }
 
-function isLoaded(supply: Supply, name: ObjectName): boolean {
-  return concerning(supply, name).some(({ wish }) => watchRequestCovers(wish, name))
+function isLoaded(subscriptions: KindSubscriptions, name: ObjectName): boolean {
+  return coveringSubscriptions(subscriptions, name).some(({ request }) => watchRequestCovers(request, name))
 }
 
-/** The subscriptions, of those that are ready, that may hold the object. */
-function concerning({ held, broad }: Supply, { namespace, name }: ObjectName): readonly Held[] {
+/** The ready subscriptions that may hold the object. */
+function coveringSubscriptions(
+  { active, broad }: KindSubscriptions,
+  { namespace, name }: ObjectName,
+): readonly ActiveSubscription[] {
   const found = [...broad].filter(
-    ({ isReady, wish: { namespaces } }) =>
+    ({ isReady, request: { namespaces } }) =>
       isReady && (namespaces === undefined || namespace === undefined || namespaces.includes(namespace)),
   )
-  // Most kinds are asked for whole, and a key is not written for nothing: this is asked with every read.
-  const isExactAsked = held.size > broad.size
+  // Most kinds are subscribed to as a whole: then no key is formatted, since this runs with every read.
+  const isExactAsked = active.size > broad.size
   const exact =
-    isExactAsked && held.get(watchRequestKey(namespace === undefined ? { name } : { namespaces: [namespace], name }))
+    isExactAsked && active.get(watchRequestKey(namespace === undefined ? { name } : { namespaces: [namespace], name }))
   return exact && exact.isReady ? [exact, ...found] : found
 }
 
-/** Each subscription is as far as its own watch. */
+/** Subscriptions are served by different watches, and one may be ahead of the other. */
 function laterOf<T extends KubeObject>(a: T | undefined, b: T | undefined): T | undefined {
   return a && b ? (isLater(resourceVersionOf(b), resourceVersionOf(a)) ? b : a) : (a ?? b)
 }

@@ -1,6 +1,6 @@
 /**
- * Which kinds the cluster serves. Built-in ones are there or not; others come and go with their CRDs, which are watched
- * so that an operator whose kinds are missing waits, and starts when they appear.
+ * Which kinds the cluster serves. Built-in kinds do not change; custom ones come and go with their CRDs, which are
+ * watched, so that an operator whose kinds are missing waits and starts when they appear.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
@@ -20,7 +20,7 @@ export interface ServedKindsOptions {
   readonly client: Client
   readonly cache: SharedCache
   readonly consumer: string
-  /** Those that are asked about. */
+  /** The kinds in question. */
   readonly resources: readonly Resource[]
   readonly onChange: (resource: Resource) => void
 }
@@ -46,13 +46,13 @@ export function createServedKinds(options: ServedKindsOptions): ServedKinds {
     onChange(resource)
   }
 
-  /** A CRD as it is now; absent once it is gone. */
+  /** The current CRD; undefined once it is deleted. */
   const look = (name: string, crd: CustomResourceDefinition | undefined): void => {
     for (const resource of resources) {
       if (`${resource.plural}.${resource.group}` !== name) continue
       const version = crd?.spec.versions.find((other) => other.name === resource.version)
       const conditions = crd?.status?.conditions as Parameters<typeof isConditionTrue>[0]
-      // One that is going takes its objects with it, and lets nobody make new ones.
+      // A terminating CRD deletes its objects and accepts no new ones.
       const isGoing = crd?.metadata.deletionTimestamp !== undefined
       note(resource, !isGoing && version?.served === true && isConditionTrue(conditions, 'Established'))
     }
@@ -62,7 +62,7 @@ export function createServedKinds(options: ServedKindsOptions): ServedKinds {
     async start() {
       const found = await Promise.all(resources.map((resource) => client.discovery.resourceFor(resource)))
       for (const [index, resource] of resources.entries()) if (found[index]) served.add(formatResource(resource))
-      // Groups of the cluster itself never change; whoever reads those alone needs to watch nothing.
+      // Built-in groups never change: an operator that reads only those needs no CRD watch.
       const custom = resources.filter((resource, index) => !found[index] || isCustom(resource))
       if (custom.length === 0) return
       const names = new Set(custom.map(({ plural, group }) => `${plural}.${group}`))

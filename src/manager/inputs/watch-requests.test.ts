@@ -28,25 +28,25 @@ const holds = ({ namespaces, name: only, prefix = '', labels }: WatchRequest, { 
   metadata.name!.startsWith(prefix) &&
   Object.entries(labels ?? {}).every(([key, value]) => metadata.labels?.[key] === value)
 
-describe('wishes', () => {
+describe('watch requests', () => {
   it('hold what is declared and what is named, nothing else, and no two of them the same', () => {
     const inputs = fc.array(input, { maxLength: 5 })
     const names = fc.array(fc.record({ name, namespace }), { maxLength: 5 })
     const objects = fc.array(fc.record({ name, namespace, color: label }), { minLength: 1, maxLength: 10 })
     fc.assert(
       fc.property(inputs, names, objects, (declared, named, things) => {
-        const wishes = watchRequestsFor({ resource: Secret, inputs: declared, named })
-        expect(new Set(wishes.map(watchRequestKey)).size).toBe(wishes.length)
+        const requests = watchRequestsFor({ resource: Secret, inputs: declared, named })
+        expect(new Set(requests.map(watchRequestKey)).size).toBe(requests.length)
         for (const { color, ...metadata } of things) {
           const object = { metadata: { ...metadata, labels: { color } } } as unknown as KubeObject
           const isNamed = named.some(
             (at: ObjectName) => at.name === metadata.name && at.namespace === metadata.namespace,
           )
           const isWanted = isNamed || declared.some((each) => selects(each, object, nobody))
-          const isHeld = wishes.some((wish) => holds(wish, object))
+          const isHeld = requests.some((request) => holds(request, object))
           expect(isHeld).toBe(isWanted)
           // And what is named can be told to be loaded.
-          expect(!isNamed || wishes.some((wish) => watchRequestCovers(wish, metadata))).toBe(true)
+          expect(!isNamed || requests.some((request) => watchRequestCovers(request, metadata))).toBe(true)
         }
       }),
     )
@@ -72,8 +72,8 @@ describe('wishes', () => {
       [],
       [{ labels: { a: 'b', c: 'd' } }],
     ],
-  ])('are as few and as narrow as can be: %s', (_, inputs, named, wishes) => {
-    expect(watchRequestsFor({ resource: Secret, inputs, named })).toEqual(wishes)
+  ])('are as few and as narrow as can be: %s', (_, inputs, named, requests) => {
+    expect(watchRequestsFor({ resource: Secret, inputs, named })).toEqual(requests)
   })
 
   it('of a kind without namespaces know none', () => {

@@ -1,6 +1,7 @@
 /**
- * From what an operator declares to what it asks of the shared cache: exactly that, each once, and nothing that is within
- * what it asks for anyway. A wish is a subscription to be. How many watches serve them is the cache's business.
+ * Translates an operator's declared inputs into watch requests: each declared selection once, and none that a wider one
+ * covers. A watch request becomes one subscription of the shared cache. How many watches serve them is decided by the
+ * cache.
  */
 import type { Resource } from '../../kube/kind.ts'
 import { formatFields } from '../../kube/selector.ts'
@@ -9,21 +10,21 @@ import type { ObjectName } from '../../operator/view.ts'
 import type { SubscribeOptions } from '../../cache/subscription.ts'
 
 export interface WatchRequest {
-  /** Undefined: all, or the kind has none. */
+  /** Undefined: all, or the kind is cluster-scoped. */
   readonly namespaces?: readonly string[]
   readonly name?: string
-  /** How names begin. */
+  /** Prefix of the names. */
   readonly prefix?: string
   readonly labels?: Readonly<Record<string, string>>
 }
 
 export interface WatchRequestInput {
   readonly resource: Resource
-  /** What is declared of the kind. */
+  /** The declared inputs of the kind. */
   readonly inputs: readonly Input[]
-  /** What is referred to at the moment. */
+  /** The names that are currently referred to. */
   readonly named: readonly ObjectName[]
-  /** Where the operator works: what is declared for all namespaces is meant for these. @default all */
+  /** The operator's namespaces: inputs declared for all namespaces are limited to these. @default all */
   readonly namespaces?: readonly string[] | undefined
 }
 
@@ -45,32 +46,32 @@ export function watchRequestsFor({ resource, inputs, named, namespaces }: WatchR
         return []
     }
   })
-  // What most kinds are wanted for.
-  if (named.length === 0 && declared.every((wish) => wish === everywhere)) return declared.slice(0, 1)
-  const wishes = unique([
+  // The common case.
+  if (named.length === 0 && declared.every((request) => request === everywhere)) return declared.slice(0, 1)
+  const requests = unique([
     ...declared,
     ...named.map(({ namespace, name }): WatchRequest => ({ ...at(namespace), name })),
   ])
-  if (!declared.includes(everywhere)) return wishes
-  return wishes.filter((wish) => wish === everywhere || !isWithin(wish, everywhere))
+  if (!declared.includes(everywhere)) return requests
+  return requests.filter((request) => request === everywhere || !isWithin(request, everywhere))
 }
 
 function isWithin({ namespaces: some }: WatchRequest, { namespaces: all }: WatchRequest): boolean {
   return all === undefined || (some?.every((namespace) => all.includes(namespace)) ?? false)
 }
 
-function unique(wishes: readonly WatchRequest[]): readonly WatchRequest[] {
-  return [...new Map(wishes.map((wish) => [watchRequestKey(wish), wish])).values()]
+function unique(requests: readonly WatchRequest[]): readonly WatchRequest[] {
+  return [...new Map(requests.map((request) => [watchRequestKey(request), request])).values()]
 }
 
-/** Equal wishes have equal keys. */
+/** Equal requests have equal keys. */
 export function watchRequestKey({ namespaces, name, prefix, labels }: WatchRequest): string {
   if ((namespaces ?? name ?? prefix ?? labels) === undefined) return 'all'
   const pairs = Object.entries(labels ?? {}).map((pair) => JSON.stringify(pair))
   return JSON.stringify([namespaces?.toSorted(), name, prefix, pairs.toSorted()])
 }
 
-/** Does the wish hold the object of this name, if there is one? A selection by labels cannot say. */
+/** Whether the request covers the object of this name. For a label selection this is unknown. */
 export function watchRequestCovers(
   { namespaces, name, prefix = '', labels }: WatchRequest,
   asked: ObjectName,
@@ -83,7 +84,7 @@ export function watchRequestCovers(
   )
 }
 
-/** As the cache is asked for it. */
+/** The options of the cache subscription. */
 export function subscriptionFor({
   namespaces,
   name,

@@ -1,4 +1,4 @@
-/** The levels that are enforced: what each starts, and what it tries before it believes itself. */
+/** The enforced isolation levels: how each starts its guest, and the self-check that comes first. */
 import { realpathSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -30,12 +30,12 @@ export async function workerRunner(options: RunnerOptions): Promise<Runner> {
     log,
     canary,
     dispose,
-    // Anew for each guest: files may have come.
+    // Computed for each guest: files may have been added.
     start: (events) => startWorkerGuest({ name, readable: readable(), limits, clock }, events),
   })
 }
 
-/** In a process of its own, with the permission model inside and walls around it. */
+/** In a process of its own, with the permission model inside and a sandbox around it. */
 export async function processRunner(options: RunnerOptions): Promise<Runner> {
   const secrets = await secretsOf(options)
   const { readable: readableNow, limits, clock, place, log } = prepare('process', options, secrets)
@@ -67,7 +67,7 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
   })
 }
 
-/** What Node takes itself, before there is an operator: code, stacks of its threads, reserves. */
+/** Node's own memory without an operator: code, thread stacks, reserves. */
 const nodeMb = 640
 
 interface Prepared {
@@ -86,7 +86,7 @@ interface Prepared {
   }
 }
 
-/** What no guest may read: files of the manager, wherever it is started, and those that are named. */
+/** Files that no guest may read: those of the manager, and those that the options name. */
 async function secretsOf({ secrets = [] }: RunnerOptions): Promise<readonly string[]> {
   return [...new Set([...(await ownFiles()), ...secrets.map((each) => path.resolve(each))])]
 }
@@ -111,7 +111,7 @@ function prepare(level: IsolationLevel, options: RunnerOptions, secrets: readonl
   }
 }
 
-/** By its real path: only that is among what may be read. */
+/** By its real path, since only real paths are in the list of readable files. */
 function foundModule(name: string): ModuleName {
   const { file, exported } = parseModuleName(name)
   try {
@@ -121,7 +121,7 @@ function foundModule(name: string): ModuleName {
   }
 }
 
-/** Something to listen on and something to read, for a guest that must be able to do neither. */
+/** A port and a file that the guest must not be able to reach. */
 async function openCanary(secrets: readonly string[]): Promise<{
   readonly canary: Canary
   /** Empty, and the manager's own. */

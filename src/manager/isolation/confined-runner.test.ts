@@ -150,18 +150,18 @@ describe('a guest that', () => {
     [
       'gives signs of life without an end',
       Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
-      /does not stop talking/,
+      /keeps sending messages/,
     ],
     ['answers what is no answer', [{ say: 'opinion', id: 'one' }], /an id that makes no sense/],
     [
       'has opinions that nobody asked for',
       Array.from({ length: defaultGuestLimits.calls + 1 }, (_, id) => ({ say: 'opinion', id, answer: {} })),
-      /does not stop talking/,
+      /keeps sending messages/,
     ],
     [
       'does not stop talking about what is over',
       Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),
-      /does not stop talking/,
+      /keeps sending messages/,
     ],
   ])('%s is ended, told of once, and started again', async (_what, messages, why) => {
     const { runner, clock, guests, lines, run } = await open()
@@ -185,7 +185,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('says what is no JSON is ended, and nobody learns what it said', async () => {
+  it('sends invalid JSON is ended, and its message is not quoted', async () => {
     const { runner, guests, lines, run } = await open()
     const running = run()
     guests[0]!.events.onText('{"password": hunter2}')
@@ -195,7 +195,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('has read a Secret may print it, throw it or end with it: nobody learns what is in it', async () => {
+  it('has read a Secret may print it, throw it or end with it: its values are masked', async () => {
     const { runner, guests, lines, run } = await open()
     const running = run()
     const thrown = run('other')
@@ -214,7 +214,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('says what is nested without an end is ended, or its wish fails: the manager does not', async () => {
+  it('sends endlessly nested values is ended, or its wave fails: the manager does not', async () => {
     const { runner, guests, run } = await open()
     const running = run()
     const deep = '['.repeat(100_000) + ']'.repeat(100_000)
@@ -332,7 +332,7 @@ describe('a guest that', () => {
     }
   })
 
-  it('asks to read for nobody, again and again, is ended', async () => {
+  it('keeps reading outside of a reconcile is ended', async () => {
     const { runner, guests } = await open()
     const read = stringifyJson({ id: 5, what: 'list', resource: ConfigMap, selection: {} })
     for (let times = 0; times <= defaultGuestLimits.calls; times++) guests[0]!.events.onRead(read)
@@ -397,7 +397,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('can do what it must not and is allowed to is told of once for each start', async () => {
+  it('has an unenforced restriction that is allowed is reported once for each start', async () => {
     const { runner, lines } = await open({}, (guest) => {
       guest.say({ say: 'unconfined', leaks: ['network'] })
       guest.say({ say: 'unconfined', leaks: ['network'] })

@@ -1,15 +1,15 @@
 /**
- * The manager's side of an isolated operator: starts its guest (`guest-session.ts`), hands it reconciles, and starts it again
- * when it has ended.
+ * The manager's side of an isolated operator: starts its guest (`guest-session.ts`), passes reconciles to it, and
+ * restarts it.
  *
- * | what it does                                  | what becomes of it                                               |
- * | --------------------------------------------- | ---------------------------------------------------------------- |
- * | does not answer: it blocks its event loop     | `OperatorUnresponsive`; ended and started again, with back-off   |
- * | ends, runs out of memory, throws by the way   | `OperatorCrashed`; likewise                                      |
- * | says what makes no sense, too much, too often | `GuestMisbehaved`; likewise                                      |
- * | takes too long over one object                | `ReconcileTimeout` for that object; the others go on             |
+ * | the guest                                  | result                                                      |
+ * | ------------------------------------------ | ----------------------------------------------------------- |
+ * | does not respond: its event loop is blocked | `OperatorUnresponsive`; killed and restarted with back-off |
+ * | exits, runs out of memory, throws globally | `OperatorCrashed`; restarted with back-off                  |
+ * | sends invalid, too large or too many messages | `GuestMisbehaved`; killed and restarted with back-off    |
+ * | takes too long over one object             | `ReconcileTimeout` for that object; the others continue     |
  *
- * Whatever it is, the reconciles under way fail with it and are tried again; nothing outside this operator notices.
+ * In each case the reconciles in progress fail and are retried; no other operator is affected.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -31,9 +31,9 @@ type Given = 'level' | 'module' | 'canary' | 'start' | 'outside' | 'allowUnenfor
 
 export interface ConfinedOptions extends Pick<SessionOptions, Given> {
   readonly limits?: Partial<Limits> | undefined
-  /** For watching, which is about real threads: not the clock of the operator. @default the machine's */
+  /** For watching real threads: not the operator's clock. @default the system clock */
   readonly clock?: Clock | undefined
-  /** Gives back what was taken for it. */
+  /** Releases the resources of the runner. */
   readonly dispose: () => Promise<void>
 }
 
@@ -47,12 +47,12 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   let operator: Operator | undefined
   let ids = 0
   /**
-   * CRs during whose runs a guest fell silent while others waited for it. In the next one they let those go first:
-   * or else they would end it each time before anybody else had a turn.
+   * CRs during whose reconciles a guest stopped responding while others waited for it. In the next guest the others go
+   * first: otherwise these CRs would kill it each time before any other had a turn.
    */
   const suspects = new Set<string>()
   let failures = 0
-  /** How long was waited before the last start. */
+  /** The back-off before the last start. */
   let delay = 0
   let retryAt = 0
   let retry: Timer | undefined
@@ -68,7 +68,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       nextId: () => ++ids,
       declared: (declaration) => (operator = sameAs(operator, operatorFrom(declaration, consult))),
       onDone(situation) {
-        // One that ends sooner than it was waited for waits longer each time.
+        // A guest that lives shorter than its back-off increases the back-off.
         if (clock.now() - session.startedAt >= delay) failures = 0
         suspects.delete(keyOf(situation))
       },
@@ -98,12 +98,12 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     try {
       await start()
     } catch (reason) {
-      // One that ended has seen to it already; one that could not even be made has not.
+      // A guest that ended has scheduled its restart already; one that could not be created has not.
       if (retry === undefined) startLater(reason)
     }
   }
 
-  /** Until the next one is there. */
+  /** Until the next guest is ready. */
   function putOff(situation: Situation<KubeObject>, startedAt: number): Conclusion {
     const wait = Math.max(retryAt - clock.now(), 0) + limits.backOff.firstMs
     return postponed({ situation, level, startedAt }, wait)
@@ -141,14 +141,14 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   }
 }
 
-/** How long those who are suspected wait in a new guest. */
+/** How long suspects wait in a new guest. */
 const courtesyMs = 5000
 
 function keyOf({ controller, cr: { metadata } }: Situation<KubeObject>): string {
   return `${controller.name} ${metadata.namespace ?? ''}/${metadata.name}`
 }
 
-/** What it declared when it was opened is what its caches and its role were made for. */
+/** Caches and role were made for the operator's first declarations: a restarted guest must declare the same. */
 function sameAs(before: Operator | undefined, after: Operator): Operator {
   if (!before) return after
   const text = ({ name, declaredInputs, declaredOutputs, webhooks, conversions }: Operator): string =>

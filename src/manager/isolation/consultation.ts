@@ -1,10 +1,10 @@
 /**
- * Webhooks and conversions of an operator that runs elsewhere: an API server waits for an answer, the manager asks the guest
- * for it, and looks at what it gets as it would at any author's answer.
+ * Webhooks and conversions of an isolated operator: an API server calls, the manager asks the guest, and validates the
+ * result like that of any author.
  *
- * What travels is what the functions take and give, and not the reviews: an answer is made here, so a guest can refuse a write,
- * warn of it and change what it may change, and nothing else. One that does not answer has failed: the webhook's failure
- * policy decides, as it does when the author's code throws.
+ * Arguments and results of the functions travel, not the reviews: the response is built here, so a guest can deny a
+ * write, warn about it and mutate the object within its rights, and nothing else. A guest that does not answer has
+ * failed: the webhook's failure policy applies, as when author code throws.
  */
 import { freezeDeep } from '../../cache/intern.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
@@ -21,13 +21,13 @@ export type Question =
   | { readonly what: 'validate' | 'mutate'; readonly webhook: string; readonly admission: WireAdmission }
   | {
       readonly what: 'convert'
-      /** As the CRD is called. */
+      /** The name of the CRD. */
       readonly kind: string
       readonly objects: readonly UntypedObject[]
       readonly wanted: string
     }
 
-/** Resolves to whatever the guest says. */
+/** Resolves to the guest's unvalidated answer. */
 export type Consult = (question: Question) => Promise<unknown>
 
 type WireAdmission = Omit<Admission<KubeObject>, 'user'> & {
@@ -41,7 +41,7 @@ interface AskedFunctions {
   readonly mutate: NonNullable<Webhook['mutate']>
 }
 
-/** The functions of a webhook that are somewhere else. Its answers are judged where every author's are. */
+/** The functions of a remote webhook. Their results are validated where those of every author are. */
 export function askedWebhook(name: string, consult: Consult): AskedFunctions {
   const ask = async (what: 'validate' | 'mutate', admission: Admission<KubeObject>): Promise<unknown> => {
     const { user } = admission
@@ -71,14 +71,14 @@ export function askedConversion(
     toStored: notHere,
     fromStored: notHere,
     async elsewhere(objects, wanted) {
-      const told = await consult({ what: 'convert', kind: name, objects, wanted })
-      if (!Array.isArray(told) || told.length !== objects.length) return wrong('a conversion')
-      return told.map((each) => wireRecord(each, 'a conversion') as unknown as UntypedObject)
+      const received = await consult({ what: 'convert', kind: name, objects, wanted })
+      if (!Array.isArray(received) || received.length !== objects.length) return wrong('a conversion')
+      return received.map((each) => wireRecord(each, 'a conversion') as unknown as UntypedObject)
     },
   }
 }
 
-/** In the guest: what the operator's own functions say. @throws whatever they do */
+/** In the guest: the result of the operator's own functions. @throws their errors */
 export async function opinionOf({ webhooks, conversions }: Operator, question: Question): Promise<unknown> {
   if (question.what === 'convert') {
     const { kind, objects, wanted } = question
@@ -90,23 +90,23 @@ export async function opinionOf({ webhooks, conversions }: Operator, question: Q
   return await webhook?.[question.what]?.({ ...rest, old: rest.old, user: { ...user, extra: new Map(user.extra) } })
 }
 
-/** What came as JSON, as author code sees everything. */
-function frozen<T>(told: T): T {
-  return freezeDeep(told as unknown as JsonObject) as unknown as T
+/** Frozen, like all objects that author code gets. */
+function frozen<T>(received: T): T {
+  return freezeDeep(received as unknown as JsonObject) as unknown as T
 }
 
-/** The questions that one guest has not answered yet. */
+/** The unanswered questions of one guest. */
 export interface Consultations {
   readonly size: number
-  /** `send` asks; whoever does not answer in time is waited for no longer. */
+  /** `send` sends the question. Rejects when the answer is late. */
   ask(id: number, send: () => void): Promise<unknown>
-  /** False when nobody waits for it. */
-  answer(id: number, told: unknown, secretless: (error: unknown) => unknown): boolean
-  /** There will be no answers. */
+  /** False when no caller waits for it. */
+  answer(id: number, received: unknown, secretless: (error: unknown) => unknown): boolean
+  /** The guest has ended. */
   fail(error: unknown): void
 }
 
-/** Longer than any API server waits. */
+/** Longer than the time-out of any API server. */
 const mostMs = 30_000
 
 export function createConsultations(clock: Clock): Consultations {
@@ -129,10 +129,10 @@ export function createConsultations(clock: Clock): Consultations {
       send()
       return asked.promise
     },
-    answer(id, told, secretless) {
+    answer(id, received, secretless) {
       const asked = take(id)
       if (!asked) return false
-      const answer = wireRecord(told, 'an answer') as unknown as Answer
+      const answer = wireRecord(received, 'an answer') as unknown as Answer
       if ('error' in answer) asked.reject(secretless(decodeError(answer.error)))
       else asked.resolve(answer.value)
       return true

@@ -1,9 +1,10 @@
 /**
- * A control group around one sandbox: all memory of all its processes together, also what `RLIMIT_DATA` does not count (shared
- * mappings, memfd, tmpfs, System V segments), and the number of its processes.
+ * A control group around one sandbox: limits the memory of all its processes together, including what `RLIMIT_DATA`
+ * does not count (shared mappings, memfd, tmpfs, System V segments), and the number of its processes.
  *
- * It is made where this process may make one: below its own group or beside it, of version 2, as a delegated systemd unit with
- * `DelegateSubgroup=` has it, or below its own of version 1. Elsewhere there is none, and the limits of each process remain.
+ * It is created where this process has the rights: below or beside its own group of version 2, as in a delegated
+ * systemd unit with `DelegateSubgroup=`, or below its own groups of version 1. Elsewhere there is none, and only the
+ * limits of single processes apply.
  */
 import {
   accessSync,
@@ -26,20 +27,20 @@ export interface ControlGroupLimits {
 export interface ControlGroup {
   /** A process joins by writing `0` into each. */
   readonly joins: readonly string[]
-  /** Whether the kernel has ended a process in it for want of memory. */
+  /** Whether the kernel has killed a process in it for lack of memory. */
   ranOut(): boolean
-  /** Once all its processes have ended. */
+  /** To be called after all its processes have ended. */
   remove(): void
 }
 
 export interface ControlGroupMachine {
-  /** Where control groups are mounted. @default /sys/fs/cgroup */
+  /** Mount point of control groups. @default /sys/fs/cgroup */
   readonly mount: string
-  /** Those of this process. @default /proc/self/cgroup */
+  /** Control groups of this process. @default /proc/self/cgroup */
   readonly own: string
 }
 
-/** Undefined where none can be made. */
+/** Undefined where none can be created. */
 export function openControlGroup(limits: ControlGroupLimits, machine?: ControlGroupMachine): ControlGroup | undefined {
   if (process.platform !== 'linux') return undefined
   const { mount, own } = machine ?? { mount: '/sys/fs/cgroup', own: textOf('/proc/self/cgroup') }
@@ -47,7 +48,7 @@ export function openControlGroup(limits: ControlGroupLimits, machine?: ControlGr
   return existsSync(path.join(mount, 'cgroup.controllers')) ? unified(mount, own, limits) : divided(mount, own, limits)
 }
 
-/** Version 2: one tree. Its rule is that processes are in leaves alone, so it is often beside ours that there is room. */
+/** Version 2: one tree. Processes must be in leaves, so a new group often fits beside ours only. */
 function unified(mount: string, own: string, limits: ControlGroupLimits): ControlGroup | undefined {
   const [, below] = /^0::(\/.*)$/m.exec(own) ?? []
   if (below === undefined) return undefined
@@ -55,7 +56,7 @@ function unified(mount: string, own: string, limits: ControlGroupLimits): Contro
   for (const parent of new Set([ours, below === '/' ? ours : path.dirname(ours)])) {
     const control = path.join(parent, 'cgroup.subtree_control')
     for (const controller of ['+pids', '+memory']) attempt(() => writeFileSync(control, controller))
-    // Whoever moves a process writes to the group that both have in common.
+    // Moving a process needs write access to the common ancestor.
     const mayMove = attempt(() => accessSync(path.join(parent, 'cgroup.procs'), constants.W_OK))
     if (!mayMove || !/\bmemory\b/.test(textOf(control))) continue
     const folder = made(parent)
@@ -73,7 +74,7 @@ function unified(mount: string, own: string, limits: ControlGroupLimits): Contro
   return undefined
 }
 
-/** Version 1: a tree for each controller. Without the one for memory it is of no use. */
+/** Version 1: a tree for each controller. Without the memory controller it is useless. */
 function divided(mount: string, own: string, limits: ControlGroupLimits): ControlGroup | undefined {
   const place = (controller: string): string | undefined => {
     const found = own.split('\n').map((line) => /^\d+:([^:]*):(\/.*)$/.exec(line))
@@ -103,12 +104,12 @@ function groupOf(folders: readonly string[], events: string): ControlGroup {
   }
 }
 
-/** Those whose last process had not quite ended when they were to go. */
+/** Groups whose last process had not quite ended at their removal. */
 const left = new Set<string>()
 let count = 0
 
 function made(parent: string): string | undefined {
-  // Another process may have the same pid, in a container of its own.
+  // Another process may have the same pid, in another container.
   for (let tries = 0; tries < 100; tries++) {
     const folder = path.join(parent, `muster-${process.pid}-${count++}`)
     try {
@@ -122,12 +123,12 @@ function made(parent: string): string | undefined {
   return undefined
 }
 
-/** Looked through once. */
+/** Parents that were cleaned up. */
 const swept = new Set<string>()
 
 /**
- * A process that was killed leaves its groups behind. Those that are much older than this one and have no process are of no use: none
- * that is in use is without one for longer than a moment, and one with processes cannot be removed.
+ * A killed manager leaves its groups behind. Groups that are much older than this process and empty are removed: a
+ * group in use is empty only for a moment, and one with processes cannot be removed.
  */
 function sweep(parent: string, youngest: string): void {
   if (swept.has(parent)) return

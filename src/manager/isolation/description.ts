@@ -1,7 +1,7 @@
 /**
- * An operator as data: what a guest tells of it, and what the manager makes of that. Kinds and settings are rebuilt from
- * their definitions, which are data themselves; functions stay where they are, and those that API servers wait for are asked
- * there (`consultation.ts`).
+ * An operator as data: the declarations that a guest sends, and the operator that the manager builds from them. Kinds
+ * and config are rebuilt from their definitions, which are data; functions stay in the guest, and those of webhooks are
+ * called there (`consultation.ts`).
  */
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
@@ -39,7 +39,7 @@ export interface Description {
   readonly conversions: readonly { readonly for: ResourceDescription; readonly version: string }[]
 }
 
-/** A webhook as it is, but for its kind and its functions. */
+/** A webhook without its kind and functions. */
 type WebhookDescription = Omit<Webhook, 'for' | 'validate' | 'mutate'> & {
   readonly for: ResourceDescription
   readonly validate: boolean
@@ -48,24 +48,24 @@ type WebhookDescription = Omit<Webhook, 'for' | 'validate' | 'mutate'> & {
 
 interface ControllerDescription {
   readonly name: string
-  /** Which CRs it is for. */
+  /** The input that selects its CRs. */
   readonly own: InputDescription
   readonly inputs: readonly InputDescription[]
   readonly outputs: readonly InputDescription[]
   readonly finalizes: boolean
   readonly reports: boolean
-  /** Its resources name their CR as an owner. */
+  /** Its dependents have an owner reference to their CR. */
   readonly owns: boolean
-  /** It makes objects beside its resources: of them nothing is known before. */
+  /** It creates objects beyond its declared dependents. */
   readonly makesMore: boolean
   readonly backOff: { readonly firstMs: number; readonly mostMs: number }
   readonly timeoutMs: number
 }
 
-/** An input as it is, but for its kind. */
+/** An input without its kind. */
 type InputDescription = JsonObject & { readonly select: Input['select'] }
 
-/** Either a kind of the operator's own, or one that is known by its name alone; and where its objects are. */
+/** A kind that the operator defines, or the name of one; and its role. */
 interface ResourceDescription {
   readonly resource: Resource
   readonly role: PlacementRole
@@ -118,7 +118,7 @@ function describeResource(resource: Resource): ResourceDescription {
   }
 }
 
-/** `consult`: who asks what has to be asked where the functions are. @throws InvalidController when it describes no operator */
+/** `consult` calls functions in the guest. @throws InvalidController for an invalid description */
 export function operatorFrom(description: unknown, consult: Consult): Operator {
   try {
     const { name, controllers, configFields, webhooks, conversions } = record(description)
@@ -130,12 +130,12 @@ export function operatorFrom(description: unknown, consult: Consult): Operator {
       ...(configFields !== undefined && { config: defineConfig(record(configFields) as never) }),
     })
   } catch (error) {
-    throw new MusterError('InvalidController', `What an operator says of itself makes no sense: ${String(error)}.`)
+    throw new MusterError('InvalidController', `The declarations of the operator are invalid: ${String(error)}.`)
   }
 }
 
-function webhookFrom(told: unknown, consult: Consult): Webhook {
-  const { for: kind, name, operations, subresources, matchConditions, ...rest } = record(told)
+function webhookFrom(received: unknown, consult: Consult): Webhook {
+  const { for: kind, name, operations, subresources, matchConditions, ...rest } = record(received)
   const functions = askedWebhook(text(name), consult)
   return defineWebhook({
     for: resourceFrom(kind),
@@ -157,8 +157,8 @@ function webhookFrom(told: unknown, consult: Consult): Webhook {
   })
 }
 
-function conversionFrom(told: unknown, consult: Consult): Conversion {
-  const { for: kind, version } = record(told)
+function conversionFrom(received: unknown, consult: Consult): Conversion {
+  const { for: kind, version } = record(received)
   const rebuilt = resourceFrom(kind) as Kind
   const others: readonly VersionDefinition[] = (rebuilt as Partial<Kind>).definition?.otherVersions ?? []
   if (!others.some((other) => other.version === version)) throw new TypeError('a version to convert is missing')
@@ -171,8 +171,8 @@ function oneOf<const T extends string>(value: unknown, known: readonly T[]): T {
   return found
 }
 
-function controllerFrom(told: unknown): Controller {
-  const { name, inputs, outputs, finalizes, reports, owns, makesMore, backOff, timeoutMs, ...rest } = record(told)
+function controllerFrom(received: unknown): Controller {
+  const { name, inputs, outputs, finalizes, reports, owns, makesMore, backOff, timeoutMs, ...rest } = record(received)
   const own = inputFrom(rest['own'])
   const { firstMs, mostMs } = record(backOff)
   const writes = array(outputs).map((each) => inputFrom(each) as DeclaredOutput)
@@ -184,7 +184,7 @@ function controllerFrom(told: unknown): Controller {
     backOff: { firstMs: span(firstMs, defaultBackOff.firstMs), mostMs: span(mostMs, defaultBackOff.mostMs) },
     timeoutMs: span(timeoutMs, 30_000),
   })
-  // The one thing about its resources that follows for others: whether there is an owner to be named.
+  // The only property of its dependents that matters here: whether they have an owner reference.
   const owned = { id: 'owned', kind: own.resource, ownership: 'reference' } as unknown as Dependent<KubeObject>
   return {
     ...controller,
@@ -195,9 +195,9 @@ function controllerFrom(told: unknown): Controller {
   }
 }
 
-/** By the words of authors, which refuse what makes no sense. */
-function inputFrom(told: unknown): Input {
-  const { select, resource: kind, from, name, namespace, prefix, labels, namePath, namespacePath } = record(told)
+/** Through the author API, which rejects invalid inputs. */
+function inputFrom(received: unknown): Input {
+  const { select, resource: kind, from, name, namespace, prefix, labels, namePath, namespacePath } = record(received)
   const resource = resourceFrom(kind)
   const within = { ...(namespace !== undefined && { namespace: text(namespace) }) }
   switch (select) {
@@ -220,8 +220,8 @@ function inputFrom(told: unknown): Input {
   }
 }
 
-function resourceFrom(told: unknown): Resource {
-  const { resource, definition, role } = record(told)
+function resourceFrom(received: unknown): Resource {
+  const { resource, definition, role } = record(received)
   const isPlaced = role === 'management' || role === 'userWorkload'
   if (definition === undefined) {
     const plain = wireResourceOf(resource)

@@ -1,17 +1,20 @@
 /**
- * File descriptors in a worker. A thread shares the descriptors of its process: code that closes "all from 3 to 1000" closes
- * the manager's connections, event loop and files, and what it writes to 1 or 2 looks like output of the manager.
+ * File descriptors in a worker. A thread shares the descriptors of its process: code that closes "all from 3 to 1000"
+ * closes the manager's connections, event loop and files, and its output to 1 or 2 looks like the manager's.
  *
- * So a guest uses the descriptors that it has opened itself, and no others. What it writes to 1 and 2 goes to `process.stdout`
- * and `process.stderr` of its thread, which the manager relays under the name of the operator.
+ * So a guest can use only descriptors that it has opened itself. Its output to 1 and 2 goes to `process.stdout` and
+ * `process.stderr` of its thread, which the manager logs under the operator's name.
  *
- * As the rest of the belt, this holds careless code. A process of its own holds hostile code.
+ * Like the other in-process restrictions, this stops careless code. A process of its own stops hostile code.
  */
 type Callback = (error: Error | null, ...results: unknown[]) => void
 type Callable = (...args: unknown[]) => unknown
 type Constructor = new (...args: unknown[]) => object
 
-/** Replaces what takes descriptors by number in `fs`, `net`, `tty` and `dgram`, and the raw output of `process`. */
+/**
+ * Replaces functions of `fs`, `net`, `tty` and `dgram` that take descriptors by number, and the raw output of
+ * `process`.
+ */
 export function guardDescriptors(): void {
   guardFiles(process.getBuiltinModule('node:fs'))
   const net = process.getBuiltinModule('node:net')
@@ -41,7 +44,7 @@ function guardFiles(fs: object): void {
         if (toOutput && outputs.has(fd)) return toOutput(args)
         const stranger = descriptorsIn(args).find((each) => !opened.has(each) && !outputs.has(each))
         if (stranger !== undefined) return refuse(stranger, args)
-        // Before it is closed: the next descriptor of this number may be the manager's.
+        // Before the close: the manager may get the same number next.
         if (isClosing) opened.delete(fd)
         return run()
       }),
@@ -68,17 +71,17 @@ function replace(owner: object, name: string, value: object): void {
   Object.defineProperty(owner, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** A socket over a descriptor is of no use to code that has no network. */
+/** A socket over a descriptor is of no use to code without network. */
 function guardSockets(owner: object, name: string): void {
   const guarded = checked(Reflect.get(owner, name) as Callable & Constructor, (args, run) => {
-    // The first argument of `connect` and `listen` may be a port; of a terminal it is a descriptor.
+    // The first argument of `connect` and `listen` may be a port; that of a terminal is a descriptor.
     const [stranger] = name.endsWith('Stream') ? descriptorsIn(args) : descriptorsIn(args.slice(0, 1).filter(isRecord))
     return stranger === undefined ? run() : refuse(stranger, [])
   })
   replace(owner, name, guarded)
 }
 
-/** The same function or class, each call of which is looked at first. */
+/** The same function or class, whose arguments are checked first. */
 function checked(
   target: Callable & Constructor,
   check: (args: readonly unknown[], run: () => unknown) => unknown,
@@ -117,7 +120,7 @@ function refuse(fd: number, args: readonly unknown[]): undefined {
   return undefined
 }
 
-/** What `fs` does with the standard outputs: each takes the arguments of its namesake. */
+/** Replacements of `fs` functions for the standard outputs, with the same arguments. */
 const writers: Readonly<Record<string, (args: readonly unknown[]) => unknown>> = {
   writeSync: written,
   write: later((args) => [written(args), args[1]]),
@@ -144,7 +147,7 @@ function later(write: (args: readonly unknown[]) => readonly unknown[]): (args: 
 }
 
 function print(fd: unknown, bytes: Buffer): number {
-  // A copy: whoever writes may use its buffer again at once.
+  // A copy: the caller may reuse its buffer at once.
   void (fd === 1 ? process.stdout : process.stderr).write(Buffer.from(bytes))
   return bytes.length
 }

@@ -1,4 +1,4 @@
-/** Texts on a pipe: four bytes that say how many follow, and those. */
+/** Messages on a pipe: a length of four bytes, and the text. */
 
 const headBytes = 4
 
@@ -11,8 +11,8 @@ export function frame(text: string): Buffer {
 }
 
 /**
- * Takes pieces as they come and hands on whole texts. A text that is announced as longer than `mostBytes` is not waited
- * for: `onTooLong` hears of it, and nothing more is read.
+ * Assembles chunks into messages. A message longer than `mostBytes` is not read: `onTooLong` is called, and reading
+ * stops.
  */
 export function createFrameReader(
   onText: (text: string) => void,
@@ -35,7 +35,7 @@ export function createFrameReader(
 
   return (piece) => {
     if (isOver) return
-    // The caller may use its buffer again.
+    // The caller may reuse its buffer.
     pieces.push(Buffer.from(piece))
     held += piece.length
     while (held >= wanted && !isOver) {

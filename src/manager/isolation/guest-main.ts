@@ -1,6 +1,6 @@
 /**
- * Where a guest begins, in a worker or in a process. It finds its channels, and hides them: in a worker they come by the
- * parent port, which is closed then; in a process they are the descriptors 3 and 4.
+ * Entry point of a guest, in a worker or process. It finds its channels and hides them from author code: in a worker
+ * they arrive on the parent port, which is then closed; in a process they are the descriptors 3 and 4.
  */
 import { readSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
@@ -8,11 +8,11 @@ import { isMainThread, type MessagePort, parentPort, receiveMessageOnPort } from
 import { createFrameReader, frame } from './frame.ts'
 import { type Channel, serveGuest } from './guest.ts'
 
-/** What a worker is told first. */
+/** The first message to a worker. */
 export interface WorkerStart {
   readonly talk: MessagePort
   readonly reads: MessagePort
-  /** One cell: how many reads were answered. */
+  /** One cell: the number of answered reads. */
   readonly answered: SharedArrayBuffer
   readonly mostBytes: number
 }
@@ -25,7 +25,7 @@ function workerChannel({ talk, reads, answered }: WorkerStart): Channel {
     receive: (handle) => void talk.on('message', (text: string) => handle(text)),
     read(text) {
       reads.postMessage(text, [])
-      // The answer is posted first and counted then: when the count is there, so is the answer.
+      // The answer is posted before the count increases: once the count is there, so is the answer.
       Atomics.wait(cell, 0, asked)
       asked = (asked + 1) | 0
       return (receiveMessageOnPort(reads) as { readonly message: string }).message
@@ -38,7 +38,7 @@ const readsFd = 4
 
 function processChannel(): Channel {
   const talk = new Socket({ fd: talkFd, readable: true, writable: true })
-  // The manager is gone, and with it all that there was to do.
+  // The manager is gone: there is nothing left to do.
   const leave = (): never => process.exit(0)
   talk.on('error', leave)
   talk.on('close', leave)

@@ -1,4 +1,4 @@
-/** The manager's hands in a reconcile that runs elsewhere: what the guest reads, and what it asks of the outside. */
+/** The manager's side of a guest's requests during a reconcile: reads, and calls to the outside. */
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
@@ -11,8 +11,8 @@ import { type Answer, encodeError } from './protocol.ts'
 import { amount, wireObjectName, wireRecord, wireResourceOf, wireText, texts, wrong } from './wire.ts'
 
 /**
- * Answers a read from the view of the reconcile that asks: so it is recorded, and refused where it was not declared. What
- * a reconcile may read is exactly what it may read at any other level.
+ * Answers a read from the view of the reconcile: so it is recorded, and undeclared reads are refused. The rights are
+ * the same as at any other level.
  */
 export function answerRead(
   asked: string,
@@ -34,7 +34,7 @@ export function answerRead(
   }
 }
 
-/** As JSON; empty for what is not there. */
+/** As JSON; empty for a missing object. */
 function read(request: JsonObject, { view, controller }: Situation<KubeObject>): string {
   const asked = wireResourceOf(request['resource'])
   const name = formatResource(asked)
@@ -57,8 +57,8 @@ function read(request: JsonObject, { view, controller }: Situation<KubeObject>):
   }
 }
 
-function selectionOf(told: unknown): ViewSelection {
-  const { namespace, labels } = wireRecord(told, 'a selection')
+function selectionOf(received: unknown): ViewSelection {
+  const { namespace, labels } = wireRecord(received, 'a selection')
   if (labels !== undefined && typeof labels !== 'string' && !isJsonObject(labels)) wrong('labels')
   return {
     ...(namespace !== undefined && { namespace: wireText(namespace, 'a namespace') }),
@@ -66,7 +66,7 @@ function selectionOf(told: unknown): ViewSelection {
   }
 }
 
-/** The network is the manager's: it makes no call for a guest that could reach what the guest may not. */
+/** The manager makes the call, so it must not reach an origin that the guest may not. */
 export async function answerCall(message: JsonObject, live: Live, outside: readonly string[]): Promise<Answer> {
   try {
     switch (message['what']) {
@@ -79,7 +79,7 @@ export async function answerCall(message: JsonObject, live: Live, outside: reado
         const call = httpCallOf(message['http'])
         const origin = originOf(call.url)
         if (!outside.includes(origin)) throw new MusterError('OutsideRefused', `A call to ${origin} is not allowed.`)
-        // A redirect is a call, too: the application that answers decides no more than the operator may.
+        // A redirect is a call as well: the application must not lead beyond the operator's rights.
         const { status, headers, body } = await live.http({ ...call, redirectTo: outside })
         return { value: { status, headers, body } }
       }
@@ -93,9 +93,9 @@ export async function answerCall(message: JsonObject, live: Live, outside: reado
 
 const methods: ReadonlySet<unknown> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies HttpCall['method'][])
 
-/** Member by member: what else a guest adds, such as where redirects may lead, is not its to say. */
-function httpCallOf(told: unknown): HttpCall {
-  const { method, url, headers, body, timeoutMs, retries } = wireRecord(told, 'a call')
+/** Copies known members only: a guest must not set others, such as the allowed redirects. */
+function httpCallOf(received: unknown): HttpCall {
+  const { method, url, headers, body, timeoutMs, retries } = wireRecord(received, 'a call')
   if (method !== undefined && !methods.has(method)) wrong('a method')
   return {
     url: wireText(url, 'an address'),
@@ -107,7 +107,7 @@ function httpCallOf(told: unknown): HttpCall {
   }
 }
 
-function textsByName(told: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(wireRecord(told, 'headers'))
+function textsByName(received: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(wireRecord(received, 'headers'))
   return Object.fromEntries(entries.map(([name, value]) => [name, wireText(value, 'a header')]))
 }

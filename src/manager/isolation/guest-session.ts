@@ -1,6 +1,6 @@
 /**
- * One guest, from its start to its end: it is handed reconciles, what it reads is answered, what it wants is carried out, and it
- * is watched. When it is over, the reconciles under way fail with it, but for those whose turn never came.
+ * One guest, from its start to its end: passes reconciles to it, answers its reads, executes its waves, and watches it.
+ * When it ends, the reconciles in progress fail, except those that had not started.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -24,28 +24,28 @@ import { amount, decodeConclusion, decodeWave, encodeMemory, encodeOutcome, text
 export interface SessionOptions {
   readonly level: IsolationLevel
   readonly module: ModuleName
-  /** How messages call it. */
+  /** Its name in messages. */
   readonly place: string
   readonly canary: Canary
   readonly start: (events: GuestEvents) => Guest
   readonly limits: Limits
   /** Origins that it may call. */
   readonly outside: readonly string[]
-  /** Lets it work although something is not enforced; told each time. */
+  /** Runs it although a restriction is not enforced, with a warning each time. */
   readonly allowUnenforced: boolean
   readonly clock: Clock
   readonly log: Log
-  /** Another one for each question, whichever guest is asked. */
+  /** Unique ids across guests. */
   readonly nextId: () => number
-  /** What it declares, as it says itself; throws when that will not do. */
+  /** Validates the declarations of the guest; throws when they are invalid. */
   readonly declared: (declaration: Json | undefined) => Operator
-  /** A reconcile came to its conclusion. */
+  /** A reconcile has concluded. */
   readonly onDone: (situation: Situation<KubeObject>) => void
-  /** A reconcile kept others from their turn. */
+  /** A reconcile blocked others. */
   readonly onStuck: (situation: Situation<KubeObject>) => void
-  /** The conclusion of a reconcile whose turn never came. */
+  /** The conclusion of a reconcile that had not started. */
   readonly putOff: (situation: Situation<KubeObject>, startedAt: number) => Conclusion
-  /** Told once: whatever comes later about it is an echo. */
+  /** Called once: later errors are consequences. */
   readonly onEnd: (error: unknown) => void
 }
 
@@ -53,9 +53,9 @@ export interface GuestSession {
   readonly startedAt: number
   /** Resolves when the operator is loaded. */
   readonly loaded: Promise<Operator>
-  /** It is loaded, and not over. */
+  /** Loaded, and not ended. */
   readonly isReady: boolean
-  /** Resolves when nothing of it is left. */
+  /** Resolves when the guest is gone completely. */
   readonly ended: Promise<string>
   run(situation: Situation<KubeObject>, execute: Execute): Promise<Conclusion>
   consult(question: Question): Promise<unknown>
@@ -68,9 +68,9 @@ interface Running {
   readonly startedAt: number
   readonly resolve: (conclusion: Conclusion | Promise<Conclusion>) => void
   readonly deadline: Timer
-  /** What is being carried out for it: nothing else is done about its object before that has ended. */
+  /** Writes and calls in progress: the next reconcile of the object must wait for them. */
   readonly underWay: Set<Promise<void>>
-  /** What the guest had said when it was sent, if others were under way there by then. */
+  /** The guest's message count when the reconcile was sent, if others were in progress there. */
   readonly behind: number | undefined
   waves: number
   reads: number
@@ -78,28 +78,28 @@ interface Running {
   calls: number
 }
 
-/** @throws what keeps the guest from being made */
+/** @throws errors of creating the guest */
 export function openSession(options: SessionOptions): GuestSession {
   const { level, module, place, canary, limits, outside, allowUnenforced, clock, log } = options
-  // Whoever may take two seconds over an object need not be silent for ten.
+  // The limit of a reconcile also limits the silence.
   const silentMs = Math.min(limits.silentMs, limits.reconcileMs)
   const startedAt = clock.now()
   const loaded = Promise.withResolvers<Operator>()
   const consultations = createConsultations(clock)
   const runs = new Map<number, Running>()
   const secrets = rememberSecrets()
-  /** How often it has been heard of. */
+  /** Number of messages from the guest. */
   let said = 0
   let ping = 0
   let pong = 0
   let silences = 0
-  /** What it said that nobody asked for, or about reconciles that are over. */
+  /** Unsolicited messages, and messages about reconciles that are over. */
   let strays = 0
-  /** It said what it could do although it must not. */
+  /** It reported failed restrictions. */
   let hasLeaks = false
-  /** It said what it declares. */
+  /** It sent its declarations. */
   let isLoaded = false
-  /** While it works. */
+  /** While reconciles are in progress. */
   let isWeighed = false
   let isOver = false
   let watching: Timer | undefined
@@ -115,7 +115,7 @@ export function openSession(options: SessionOptions): GuestSession {
     end(new MusterError('OperatorUnresponsive', `${place} was not loaded within ${limits.startMs} ms.`)),
   )
   void guest.ended.then((why) => end(new MusterError('OperatorCrashed', `${place} ended: ${why}.`)))
-  tell({ say: 'load', ...module, canary, tolerant: allowUnenforced })
+  send({ say: 'load', ...module, canary, tolerant: allowUnenforced })
 
   function end(reason: unknown): void {
     if (isOver) return
@@ -137,7 +137,10 @@ export function openSession(options: SessionOptions): GuestSession {
     options.onEnd(error)
   }
 
-  /** Asks now and then for a sign of life. One that is late may be our own fault, when this thread was blocked: it is asked for twice. */
+  /**
+   * Requires signs of life. A late one may be our own fault, if this thread was blocked: the guest gets a second
+   * chance.
+   */
   function watch(): void {
     watching = clock.after(silentMs / 2, () => {
       silences = pong === ping ? 0 : silences + 1
@@ -146,13 +149,13 @@ export function openSession(options: SessionOptions): GuestSession {
         end(new MusterError('OperatorUnresponsive', cause))
         return
       }
-      if (silences === 0) tell({ say: 'ping', count: ++ping })
+      if (silences === 0) send({ say: 'ping', count: ++ping })
       void weigh()
       watch()
     })
   }
 
-  /** The engine limits the heap alone; what lies beside it is asked for. */
+  /** The engine limits the heap only: memory outside of it is checked here. */
   async function weigh(): Promise<void> {
     const bytes = (await guest.buffers?.().catch(() => 0)) ?? 0
     if (bytes <= limits.memoryMb * 2 ** 20) return
@@ -166,7 +169,7 @@ export function openSession(options: SessionOptions): GuestSession {
     weighWhileWorking()
   }
 
-  /** Buffers fill within a moment: while it works, it is looked at more often. */
+  /** Buffers grow within a moment: while it works, it is checked more often. */
   function weighWhileWorking(): void {
     clock.after(weighMs, () => void again())
     const again = async (): Promise<void> => {
@@ -176,7 +179,7 @@ export function openSession(options: SessionOptions): GuestSession {
     }
   }
 
-  function tell(message: ToGuest): void {
+  function send(message: ToGuest): void {
     guest.send(stringifyJson(message))
   }
 
@@ -191,9 +194,9 @@ export function openSession(options: SessionOptions): GuestSession {
   }
 
   function hear(text: string): void {
-    const message = told(text)
+    const message = parseMessage(text)
     const say = message['say']
-    // Each is said once, and before anything else.
+    // Each is sent once, and before anything else.
     if (beforeWork.has(say) && isLoaded) wrong('a message out of turn')
     switch (say) {
       case 'unconfined':
@@ -214,7 +217,7 @@ export function openSession(options: SessionOptions): GuestSession {
       }
       case 'pong':
         if (message['count'] !== ping) wrong('a sign of life')
-        // One was asked for, not a thousand.
+        // One was requested, not a thousand.
         if (pong === ping) stray()
         pong = ping
         break
@@ -266,17 +269,17 @@ export function openSession(options: SessionOptions): GuestSession {
     }
   }
 
-  /** It may not have heard yet that nobody waits for it any more. It will have, after a while. */
+  /** The guest may not know yet that the reconcile is over. After a while it must. */
   function stray(): void {
-    if (++strays > limits.calls) end(misbehaved('It does not stop talking about what nobody asked for.'))
+    if (++strays > limits.calls) end(misbehaved('It keeps sending messages that were not requested.'))
   }
 
-  /** Does what was asked for, and tells what came of it. */
+  /** Executes a request of the guest, and sends the result. */
   function keep(running: Running, carryOut: () => Promise<ToGuest>): void {
     const work = async (): Promise<void> => {
       try {
         const answer = await carryOut()
-        if (!isOver) tell(answer)
+        if (!isOver) send(answer)
       } catch (error) {
         end(error)
       }
@@ -301,7 +304,7 @@ export function openSession(options: SessionOptions): GuestSession {
     return running
   }
 
-  /** It was sent to a guest that was busy with others, and has not been heard of since: its turn never came. */
+  /** Sent to a busy guest, without a message since: it had not started. */
   function isWaiting({ behind, reads, waves, calls }: Running): boolean {
     return behind === said && reads + waves + calls === 0
   }
@@ -355,7 +358,7 @@ export function openSession(options: SessionOptions): GuestSession {
       const deadline = clock.after(limits.reconcileMs, () => {
         const running = finish(id)
         if (!running) return
-        tell({ say: 'drop', id })
+        send({ say: 'drop', id })
         if (isWaiting(running)) {
           putOff(running)
           return
@@ -370,7 +373,7 @@ export function openSession(options: SessionOptions): GuestSession {
       runs.set(id, { situation, execute, startedAt: begun, resolve, deadline, underWay, behind, ...counts })
       works()
       const { controller, cr, config, memory } = situation
-      tell({
+      send({
         say: 'run',
         id,
         controller: controller.name,
@@ -386,7 +389,7 @@ export function openSession(options: SessionOptions): GuestSession {
   async function consult(question: Question): Promise<unknown> {
     const id = options.nextId()
     works()
-    return await consultations.ask(id, () => tell({ say: 'consult', id, question }))
+    return await consultations.ask(id, () => send({ say: 'consult', id, question }))
   }
 
   return {
@@ -404,14 +407,14 @@ export function openSession(options: SessionOptions): GuestSession {
 
 const weighMs = 250
 
-/** What is said before the first reconcile. */
+/** Messages before the first reconcile. */
 const beforeWork: ReadonlySet<unknown> = new Set(['unconfined', 'ready', 'unloaded'])
 
-/** What is said about a reconcile. */
+/** Messages about a reconcile. */
 const ofRuns: ReadonlySet<unknown> = new Set(['wave', 'call', 'done', 'threw'])
 
-/** What it said is not repeated to anybody: there may be secrets in it. */
-function told(text: string): JsonObject {
+/** The message is not quoted: it may contain secrets. */
+function parseMessage(text: string): JsonObject {
   let message: unknown
   try {
     message = parseJson(text)

@@ -1,8 +1,9 @@
 /**
- * A guest: an operator in isolation. It loads the operator's module, says what that declares, and walks through reconciles
- * with a view whose reads are asked for one by one, and waves that somebody else carries out.
+ * A guest: an operator in isolation. It loads the operator's module, sends its declarations, and runs reconciles with a
+ * view whose reads are requests to the manager, and waves that the manager executes.
  *
- * What was read stays until the next wave: asking twice costs one round trip, and between two waves nothing moves.
+ * Reads are cached until the next wave: reading twice costs one round trip, and the view does not change between two
+ * waves.
  */
 import { pathToFileURL } from 'node:url'
 import { freezeDeep } from '../../cache/intern.ts'
@@ -35,22 +36,22 @@ import {
 } from './protocol.ts'
 import { encodeConclusion, encodeWave, memoryOf } from './wire.ts'
 
-/** How a guest speaks with its manager. */
+/** The guest's connection to its manager. */
 export interface Channel {
   send(text: string): void
-  /** From now on, each text that comes. */
+  /** Handles each incoming message from now on. */
   receive(handle: (text: string) => void): void
-  /** Asks, and stands still until there is an answer. */
+  /** Sends a read, and blocks until the answer arrives. */
   read(text: string): string
 }
 
 export interface GuestOptions {
   readonly channel: Channel
-  /** More is not sent: the manager would not listen to it either. */
+  /** The manager's limit of a message. */
   readonly mostBytes: number
 }
 
-/** One reconcile under way. */
+/** One reconcile in progress. */
 interface Running {
   now: number
   readonly outcomes: ((outcomes: readonly MutationOutcome[]) => void)[]
@@ -65,7 +66,7 @@ export function serveGuest({ channel, mostBytes }: GuestOptions): void {
     const text = stringifyJson(message)
     if (text.length > mostBytes) {
       const size = `${Math.ceil(text.length / 2 ** 20)} MiB`
-      throw new MusterError('GuestMisbehaved', `What it wants to say takes ${size}; ${mostBytes} bytes are allowed.`)
+      throw new MusterError('GuestMisbehaved', `Its message takes ${size}; ${mostBytes} bytes are allowed.`)
     }
     channel.send(text)
   }
@@ -118,7 +119,7 @@ export function serveGuest({ channel, mostBytes }: GuestOptions): void {
   function situationOf(request: Extract<ToGuest, { say: 'run' }>, it: Running, view: View): Situation<KubeObject> {
     const controller = operator?.controllers.find(({ name }) => name === request.controller)
     if (!operator || !controller) throw new MusterError('InvalidController', `There is no ${request.controller}.`)
-    // What time it is, the manager says: it may be a simulated one. How long something takes is real.
+    // The manager sends the current time, which may be simulated. Durations are real.
     const clock: Clock = { ...systemClock, now: () => it.now }
     return {
       operator: operator.name,
@@ -191,13 +192,13 @@ export function serveGuest({ channel, mostBytes }: GuestOptions): void {
   })
 }
 
-function decodeOutcome(told: WireOutcome): MutationOutcome {
-  if (told.result === 'failed') return { result: 'failed', error: decodeError(told.error) }
-  const { object } = told
+function decodeOutcome(received: WireOutcome): MutationOutcome {
+  if (received.result === 'failed') return { result: 'failed', error: decodeError(received.error) }
+  const { object } = received
   return { result: 'done', ...(object && { object: freezeDeep(object) as never }) }
 }
 
-/** What is read is frozen, as everywhere; and the same object, when it is read twice. */
+/** Objects are frozen, as at every level; reading twice returns the same object. */
 function remoteView(id: number, channel: Channel): { readonly view: View; readonly forget: () => void } {
   const known = new Map<string, unknown>()
   const read = (request: ReadRequest): unknown => {

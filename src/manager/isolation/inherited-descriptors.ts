@@ -1,6 +1,7 @@
 /**
- * Descriptors that this process itself inherited (`node … 63<secret`, a supervisor's sockets) go on to whatever it starts: Node marks
- * those below a gap as its own alone, and not those beyond. A child whose code is not trusted gets /dev/null in their place.
+ * Descriptors that this process inherited (`node … 63<secret`, sockets of a process supervisor) would be inherited by
+ * its children: Node marks them close-on-exec only up to the first gap. A child with untrusted code gets /dev/null in
+ * their place.
  */
 import { openSync, readdirSync, readFileSync } from 'node:fs'
 import { devNull } from 'node:os'
@@ -10,7 +11,7 @@ export type Stdio = 'ignore' | 'pipe' | number
 const closeOnExec = 0o2_000_000
 let nothing: number | undefined
 
-/** The same, with nothing behind all further descriptors that a child would inherit. */
+/** The same, with /dev/null for all further descriptors that a child would inherit. */
 export function withoutInherited(stdio: readonly Stdio[]): Stdio[] {
   const whole = [...stdio]
   for (const fd of inheritable()) {
@@ -22,7 +23,7 @@ export function withoutInherited(stdio: readonly Stdio[]): Stdio[] {
   return whole
 }
 
-/** In ascending order. Elsewhere than on Linux none are known. */
+/** In ascending order. Known on Linux only. */
 function inheritable(): readonly number[] {
   const place = '/proc/self/fdinfo'
   let names: readonly string[]
@@ -42,7 +43,7 @@ function isCloseOnExec(file: string): boolean {
     const [, flags = '0'] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(file, 'utf8')) ?? []
     return (Number.parseInt(flags, 8) & closeOnExec) !== 0
   } catch {
-    // It was closed since.
+    // It was closed meanwhile.
     return true
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Conclusions of reconciles that did not come to one: the operator ended, blocked or broke the rules on the way, or is just
- * being started again. The first is a failure like any other: it is in the ledger and on the CR, and backs off. The
- * second is nobody's fault, and only waits.
+ * Conclusions of interrupted reconciles: the guest ended, blocked or broke the rules, or is being restarted. The first
+ * is a failure like any other: in the ledger, on the CR, with back-off. The second is no failure and is only requeued.
  */
 import type { KubeObject } from '../../kube/object.ts'
 import { countFailure, failureOf, reconcileRetryDelay } from '../../operator/failure.ts'
@@ -18,7 +17,7 @@ export interface Interruption {
   readonly startedAt: number
 }
 
-/** Tells it on the CR, too: whoever looks there learns why nothing happens. */
+/** Sets the failure on the CR as well, so that users see why nothing happens. */
 export async function interrupted(
   { situation, level, startedAt }: Interruption,
   error: unknown,
@@ -38,12 +37,12 @@ export async function interrupted(
   const { kind, reports } = controller
   const settled = memory.settled.get('status')
   const status = statusWrite({ kind, cr, report: undefined, reports, life: undefined, ledger, settled })
-  // A write that fails is not worth another failure: the next attempt says it again.
+  // A failed status write is ignored: the next attempt writes it again.
   if (status) await execute([status.write]).catch(() => undefined)
   return { ledger, memory: { ...memory, failures } }
 }
 
-/** Nothing was done, and nothing is told. */
+/** Nothing was done, and nothing is reported. */
 export function postponed({ situation, startedAt }: Interruption, afterMs: number): Conclusion {
   const waiting = `${situation.operator} is being started again`
   return {

@@ -1,26 +1,26 @@
-/** What an isolated operator may use. Beyond that it is ended, or its reconcile is. */
+/** Limits of an isolated operator. Beyond them the guest is killed, or the reconcile fails. */
 import { type BackOffOptions, defaultBackOff } from '../../operator/failure.ts'
 
 export interface Limits {
-  /** Of its heap; and as much again in buffers. @default 256 */
+  /** Of the heap; and as much again in buffers. @default 256 */
   readonly memoryMb: number
-  /** To be loaded. @default 30_000 */
+  /** Until it is loaded. @default 30_000 */
   readonly startMs: number
-  /** Without a sign of life: an event loop that is blocked gives none. Never more than `reconcileMs`. @default 10_000 */
+  /** Without a sign of life, as when its event loop is blocked. Never more than `reconcileMs`. @default 10_000 */
   readonly silentMs: number
-  /** For one reconcile, the time that writes take included. @default 300_000 */
+  /** Of one reconcile, including its writes. @default 300_000 */
   readonly reconcileMs: number
-  /** What it may say at once. @default 16 MiB */
+  /** Size of one message. @default 16 MiB */
   readonly messageBytes: number
-  /** In one reconcile. The kit itself makes no more than forty. @default 64 */
+  /** Waves in one reconcile. The kit itself makes no more than forty. @default 64 */
   readonly waves: number
-  /** In one reconcile. @default 10_000 */
+  /** Reads in one reconcile. @default 10_000 */
   readonly reads: number
-  /** What it is given to read in one reconcile: each list is put into words for it, in the manager's time. @default 256 MiB */
+  /** Size of all reads in one reconcile: the manager's thread serialises each list. @default 256 MiB */
   readonly readBytes: number
-  /** To the outside, in one reconcile. @default 1000 */
+  /** Calls to the outside in one reconcile. @default 1000 */
   readonly calls: number
-  /** Before it is started again. */
+  /** Back-off of restarts. */
   readonly backOff: BackOffOptions
 }
 

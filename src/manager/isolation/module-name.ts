@@ -1,4 +1,4 @@
-/** Where an operator is found: `MODULE#export`, as the configuration and the command line write it. */
+/** The module of an operator: `MODULE#export`, as in the configuration and on the command line. */
 import path from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import type { Operator } from '../../operator/operator.ts'

@@ -1,6 +1,6 @@
 /**
- * Opens a runner at the level that a setting names. A level that cannot be enforced here is refused, with what is missing;
- * `allowUnenforced` is the only way around it, and is told of each time the operator is started.
+ * Opens a runner at an isolation level. A level that cannot be enforced on this machine is refused with the reason;
+ * `allowUnenforced` is the only exception, and is logged at each start of the operator.
  */
 import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock/clock.ts'
@@ -11,38 +11,38 @@ import { operatorIn, parseModuleName } from './module-name.ts'
 import type { IsolationLevel, Runner } from './runner.ts'
 
 export interface RunnerOptions {
-  /** `MODULE#export`; paths from the working directory. */
+  /** `MODULE#export`; relative to the working directory. */
   readonly module: string
   readonly limits?: Partial<Limits>
-  /** Folders and files that it may read beside its own and its packages. @default none */
+  /** Further folders and files that it may read, besides its own and its packages. @default none */
   readonly readable?: readonly string[]
   /**
-   * Files and folders that it must not read, beside `.muster` and credentials: `ownFiles`. It is refused when it can read one
-   * of them nevertheless.
+   * Files and folders that it must not read, besides `.muster` and credentials: `ownFiles`. If it can read one of them,
+   * the level is refused.
    * @default none
    */
   readonly secrets?: readonly string[]
   /** Origins (`https://app.example.com`) that it may call through `live.http`. @default none */
   readonly outside?: readonly string[]
-  /** Where the tools of util-linux are, as a PATH: for the level `process`. @default the system's folders */
+  /** PATH of the util-linux tools: for the level `process`. @default the system's folders */
   readonly tools?: string
   /** Runs it even where its level cannot be enforced. @default false */
   readonly allowUnenforced?: boolean
-  /** What became of it, warnings, and what it printed. @default silent */
+  /** Receives its failures, warnings and output. @default silent */
   readonly log?: Log
-  /** For watching it. @default the machine's */
+  /** For watching it. @default the system clock */
   readonly clock?: Clock
 }
 
 /** @throws IsolationRefused, OperatorNotLoaded, OperatorCrashed, OperatorUnresponsive */
 export async function openRunner(level: IsolationLevel, options: RunnerOptions): Promise<Runner> {
   if (level === 'inline') return await inlineRunner(options)
-  // Loaded when it is needed: most managers need neither threads nor processes.
+  // Loaded on demand: most managers need neither threads nor processes.
   const { processRunner, workerRunner } = await import('./confined-levels.ts')
   return await (level === 'worker' ? workerRunner(options) : processRunner(options))
 }
 
-/** In this thread. Nothing is enforced, and nothing is promised. */
+/** In this thread, without any restriction. */
 async function inlineRunner({ module }: Pick<RunnerOptions, 'module'>): Promise<Runner> {
   const name = parseModuleName(module)
   const operator = operatorIn((await import(pathToFileURL(name.file).href)) as Readonly<Record<string, unknown>>, name)

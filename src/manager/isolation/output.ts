@@ -1,8 +1,8 @@
 /**
- * What a guest prints: passed on line by line, and no faster than anybody would read it. A guest that prints more has to wait.
+ * Output of a guest: logged line by line, rate limited. A guest that prints more has to wait.
  *
- * Secrets are masked in it before it is cut. A stream brings pieces of any size, and a value may lie in two of them: so an
- * unfinished line waits for its end, and lines that may be the first of a value wait for the rest of it.
+ * Secrets are masked before lines are cut. A stream delivers chunks of any size, and a value may span two of them: so
+ * an incomplete line waits for its end, and lines that may begin a value of several lines wait for the rest.
  */
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../clock/clock.ts'
@@ -11,9 +11,9 @@ import type { GuestEvents } from './guest-handle.ts'
 
 const mostPerWindow = 64 * 1024
 const windowMs = 1000
-/** What a line costs its reader, however short. */
+/** The minimum charge for a line. */
 const leastPerPiece = 256
-/** What comes after it in the same line is dropped. */
+/** The rest of a longer line is dropped. */
 const longestLine = mostPerWindow
 
 export interface RelayOptions extends Pick<GuestEvents, 'onPrinted' | 'secrets'> {
@@ -56,7 +56,7 @@ export function relayOutput(stream: Readable, { clock, onPrinted, secrets }: Rel
   stream.on('end', () => emit(held))
 }
 
-/** How many characters at the end of a text may be the first lines of a value, whose others are still to come. */
+/** How many characters at the end of a text may begin a value whose further lines are still to come. */
 function beginningOfValue(text: string, values: readonly string[]): number {
   const lengths = values.map((value) => {
     const end = value.trimEnd()

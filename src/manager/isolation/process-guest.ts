@@ -1,4 +1,4 @@
-/** A guest in a process of its own: pipes are all that leads in or out. */
+/** A guest in a process of its own: pipes are its only connections. */
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock/clock.ts'
@@ -14,12 +14,12 @@ import { mostProcesses, sandboxed, type SandboxOptions, signalOf } from './sandb
 export interface ProcessGuestOptions {
   readonly readable: readonly string[]
   readonly limits: Pick<Limits, 'memoryMb' | 'messageBytes'>
-  /** Absent: there are no walls, only the permission model. */
+  /** Absent: no sandbox, only the permission model. */
   readonly sandbox: SandboxOptions | undefined
   readonly clock: Clock
 }
 
-/** Enough of what it printed last to say why it ended. */
+/** How much of its last output is kept to explain its end. */
 const tailLength = 4096
 
 export function startProcessGuest(options: ProcessGuestOptions, events: GuestEvents): Guest {
@@ -40,7 +40,7 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     env: walled?.env ?? {},
     cwd: '/',
     stdio: withoutInherited(['ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
-    // A group of its own: all of it is ended at once.
+    // A process group of its own: killed as a whole.
     detached: true,
   })
   const [, stdout, stderr, talk, reads] = child.stdio as unknown as readonly [null, Duplex, Duplex, Duplex, Duplex]
@@ -57,12 +57,12 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     'data',
     createFrameReader((text) => void reads.write(frame(events.onRead(text))), messageBytes, events.onTooLong),
   )
-  // A pipe to one who is gone breaks: that it is gone is told below.
+  // Errors of broken pipes are ignored: the end of the process is reported below.
   for (const stream of [stdout, stderr, talk, reads]) stream.on('error', () => undefined)
 
   const ended = new Promise<string>((resolve) => {
     child.on('error', (error) => resolve(error.message))
-    // What it printed last is read to its end, though nobody hears more than it may say.
+    // Its last output is read to the end, beyond the rate limit.
     child.on('exit', () => {
       stdout.resume()
       stderr.resume()
@@ -80,7 +80,7 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
       } catch {
-        // It ended by itself.
+        // It has ended already.
       }
     },
   }

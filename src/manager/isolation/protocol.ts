@@ -1,9 +1,9 @@
 /**
- * What a manager and an isolated operator (its guest) say to each other: texts of JSON, the same over a port of a worker and a
- * pipe of a process. There are two channels. On one, both speak when they have something to say; on the other the guest
- * asks for something to read and stands still until it is there, because author code reads without waiting.
+ * The protocol between a manager and an isolated operator (its guest): JSON messages, the same over a worker's port and
+ * a process's pipe. There are two channels. On one, both sides send asynchronously; on the other, the guest reads
+ * synchronously and blocks, because author code reads without `await`.
  *
- * A guest is not believed: `wire.ts` looks at everything that it says.
+ * A guest is not trusted: `wire.ts` validates all of its messages.
  */
 import { errorTable, isMusterError, MusterError, type ErrorName } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
@@ -13,9 +13,9 @@ import type { ObjectName, ViewSelection } from '../../operator/view.ts'
 import type { Question } from './consultation.ts'
 import type { Description } from './description.ts'
 
-/** What a guest tries to do before it loads anything: each must fail. */
+/** What a guest attempts before it loads anything: each attempt must fail. */
 export interface Canary {
-  /** A port on loopback where the manager listens. */
+  /** A loopback port on which the manager listens. */
   readonly port: number
   /** Files that it must not be able to read. */
   readonly files: readonly string[]
@@ -27,7 +27,7 @@ export type ToGuest =
       readonly file: string
       readonly exported: string
       readonly canary: Canary
-      /** Load it even where something is not enforced. */
+      /** Load the operator even if a restriction is not enforced. */
       readonly tolerant: boolean
     }
   | {
@@ -38,12 +38,12 @@ export type ToGuest =
       readonly cr: JsonObject
       readonly config: unknown
       readonly memory: WireMemory
-      /** Whether calls to the outside will be carried out. */
+      /** Whether calls to the outside are carried out. */
       readonly live: boolean
     }
   | { readonly say: 'outcomes'; readonly id: number; readonly now: number; readonly outcomes: readonly WireOutcome[] }
   | { readonly say: 'answer'; readonly id: number; readonly call: number; readonly answer: Answer }
-  /** Nobody waits for that reconcile any more. */
+  /** The reconcile is over. */
   | { readonly say: 'drop'; readonly id: number }
   /** An API server waits for the answer. */
   | { readonly say: 'consult'; readonly id: number; readonly question: Question }
@@ -51,7 +51,7 @@ export type ToGuest =
 
 export type FromGuest =
   | { readonly say: 'ready'; readonly operator: Description }
-  /** What it could do although it must not. */
+  /** Attempts that should have failed. */
   | { readonly say: 'unconfined'; readonly leaks: readonly string[] }
   | { readonly say: 'unloaded'; readonly error: WireError }
   | { readonly say: 'wave'; readonly id: number; readonly wave: readonly unknown[] }
@@ -102,14 +102,14 @@ interface WireSettled {
   readonly resourceVersion: string
 }
 
-/** An error as data. Neither stack nor cause travels: one is of no use there, the other may hold what is nobody's business. */
+/** An error as data, without stack and cause: the first is useless there, the second may contain secrets. */
 export function encodeError(error: unknown): WireError {
   if (isMusterError(error)) {
     const { name, message, retryAfterMs } = error
     return { name, message, ...(retryAfterMs !== undefined && { retryAfterMs }) }
   }
   try {
-    // Typed as texts, and yet an author may have put anything there.
+    // Typed as strings, but an author may have assigned anything.
     const { name, message }: { readonly name: unknown; readonly message: unknown } =
       error instanceof Error ? error : { name: 'Error', message: error }
     return { name: String(name), message: String(message) }
@@ -118,8 +118,8 @@ export function encodeError(error: unknown): WireError {
   }
 }
 
-export function decodeError(told: unknown): Error {
-  const { name, message, retryAfterMs } = isJsonObject(told) ? told : {}
+export function decodeError(received: unknown): Error {
+  const { name, message, retryAfterMs } = isJsonObject(received) ? received : {}
   const text = typeof message === 'string' ? message : 'no message'
   if (typeof name === 'string' && Object.hasOwn(errorTable, name)) {
     return new MusterError(name as ErrorName, text, typeof retryAfterMs === 'number' ? { retryAfterMs } : {})
@@ -129,7 +129,7 @@ export function decodeError(told: unknown): Error {
   return error
 }
 
-/** A resource without what else a kind may carry. */
+/** A resource without the other members of a kind. */
 export function plainResource({ group, version, kind, plural, namespaced }: Resource): Resource {
   return { group, version, kind, plural, namespaced }
 }

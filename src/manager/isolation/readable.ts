@@ -1,9 +1,9 @@
 /**
- * What an isolated operator may read of the file system: its own folder, the packages that it and the kit are made of, and
- * what it is explicitly given. Nothing else, and it may write nowhere.
+ * The files that an isolated operator may read: its own folder, the packages of it and of the kit, and what the options
+ * allow. Nothing else, and it cannot write.
  *
- * Files of the manager may lie in these folders: `.muster/kubeconfig` does, in a project whose operator is at its top. Node's
- * permission model allows and cannot except, so a folder that holds such a file is allowed entry by entry.
+ * These folders may contain files of the manager, such as `.muster/kubeconfig` in a project with an operator at its
+ * top. Node's permission model has no exceptions, so a folder with such a file is allowed entry by entry.
  */
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
@@ -13,32 +13,32 @@ const isSource = import.meta.url.endsWith('.ts')
 /** `src` in a checkout, `dist` in an installed package. */
 const kit = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Where a guest begins. */
+/** The entry point of a guest. */
 export const guestFile: string = fileURLToPath(new URL(`./guest-main.${isSource ? 'ts' : 'js'}`, import.meta.url))
 
 export interface ReadableOptions {
-  /** Beside its folder and its packages. @default none */
+  /** Besides its folder and its packages. @default none */
   readonly more?: readonly string[]
   /** Files and folders that it must not read, wherever they are. @default none */
   readonly secrets?: readonly string[]
 }
 
-/** Real paths, none inside another. What is made in a folder with secrets later on is not among them. */
+/** Real paths, none inside another. Files that are created later in a folder with secrets are not included. */
 export function readablePaths(file: string, { more = [], secrets = [] }: ReadableOptions = {}): readonly string[] {
   const module = realpathSync(file)
   const folder = path.dirname(module)
   const wanted = [kit, folder, ...more, ...packagesOf(kit), ...packagesOf(folder)]
-  // An operator that lies in such a folder itself could not be loaded: there, only its own folder is left to it.
+  // An operator inside of a secret folder could not be loaded: it can read its own folder only.
   const hidden = secrets.flatMap(spellings).filter((secret) => !isIn(module, secret))
   return outermost(wanted.map((each) => realpathSync(each))).flatMap((each) => without(each, hidden))
 }
 
-/** As it is named, and where it really is: a link would be followed, whatever it is called. */
+/** The given path and its real path: a link to it would be followed. */
 function spellings(place: string): readonly string[] {
   try {
     return [place, realpathSync(place)]
   } catch {
-    // It may be made later: its folder may be a link already.
+    // It may be created later: its folder may be a link already.
     const folder = path.dirname(place)
     return folder === place ? [place] : spellings(folder).map((each) => path.join(each, path.basename(place)))
   }
@@ -48,12 +48,12 @@ function isIn(place: string, folder: string): boolean {
   return place === folder || place.startsWith(path.join(folder, path.sep))
 }
 
-/** The place, or, where secrets are in it, what else is. */
+/** The path itself, or, if it contains secrets, its other entries. */
 function without(place: string, hidden: readonly string[]): readonly string[] {
   if (hidden.some((secret) => isIn(place, secret))) return []
   const inside = hidden.filter((secret) => isIn(secret, place))
   if (inside.length === 0) return [place]
-  // A star at the end of a name would allow every name that begins so.
+  // A star at the end of a name would allow every name with that prefix.
   const entries = readdirSync(place, { withFileTypes: true }).filter(({ name }) => !name.includes('*'))
   return entries.flatMap((entry) => {
     const each = path.join(place, entry.name)
@@ -62,7 +62,7 @@ function without(place: string, hidden: readonly string[]): readonly string[] {
   })
 }
 
-/** Whether it is a link to a secret, or to a folder with one. */
+/** Whether it is a link to a secret, or to a folder that contains one. */
 function leadsTo(link: string, hidden: readonly string[]): boolean {
   try {
     const to = realpathSync(link)
@@ -72,13 +72,16 @@ function leadsTo(link: string, hidden: readonly string[]): boolean {
   }
 }
 
-/** Those that are in none of the others. */
+/** Without paths that are inside of another one. */
 export function outermost(paths: readonly string[]): readonly string[] {
   const all = [...new Set(paths)].toSorted()
   return all.filter((each) => !all.some((other) => other !== each && each.startsWith(path.join(other, path.sep))))
 }
 
-/** What Node looks at to find a package from there: on the way up, each `package.json` and each `node_modules`. */
+/**
+ * The files and folders that Node reads to find a package from there: each `package.json` and `node_modules` on the way
+ * up.
+ */
 export function packagesOf(from: string): readonly string[] {
   const found: string[] = []
   for (let at = from; ; at = path.dirname(at)) {
@@ -87,7 +90,7 @@ export function packagesOf(from: string): readonly string[] {
   }
 }
 
-/** How Node is told: the same for a worker and a process. */
+/** Node's command-line flags: the same for a worker and a process. */
 export function permissionFlags(readable: readonly string[]): readonly string[] {
   return [
     '--permission',

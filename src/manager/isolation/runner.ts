@@ -1,14 +1,15 @@
 /**
- * A runner: where the code of one operator runs. There are three levels, chosen by one setting; the code is the same, and
- * so is what comes of it:
+ * A runner: where the code of one operator runs. There are three levels, chosen by one setting; code and behaviour are
+ * the same:
  *
- * - `inline`: in this thread. Trusted: reads the shared caches by reference, costs nothing, may block everybody.
+ * - `inline`: in this thread. For trusted code: reads the shared caches by reference, has no overhead, may block all
+ *   operators.
  * - `worker`: in a thread of its own, with a memory limit and without files, network or programs. For code that may be
  *   careless.
  * - `process`: in a process of its own, in namespaces of its own. For code that may be hostile.
  *
- * Whatever the level, an operator reads by a view, wants by waves and holds no connection; nothing of the manager's
- * environment or credentials is in reach of the other two.
+ * At every level an operator reads through a view, writes through waves and has no connection; at `worker` and
+ * `process` it has no access to the manager's environment and credentials.
  */
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -19,13 +20,10 @@ export type IsolationLevel = 'inline' | 'worker' | 'process'
 
 export interface Runner {
   readonly level: IsolationLevel
-  /** What it declares. At the levels `worker` and `process` it is known from hearsay: its code never runs here. */
+  /** Its declarations. At the levels `worker` and `process` they come from the guest: the code never runs here. */
   readonly operator: Operator
-  /**
-   * Runs one reconcile to its end. An operator that breaks off, blocks or breaks the rules is a conclusion, too: one that
-   * failed, and says when to try again.
-   */
+  /** Runs one reconcile. A guest that exits, blocks or breaks the rules concludes it as failed, with a requeue. */
   run(this: void, situation: Situation<KubeObject>, execute: Execute): Promise<Conclusion>
-  /** Ends the operator, whatever it is doing. Reconciles under way fail. */
+  /** Kills the operator. Reconciles in progress fail. */
   close(): Promise<void>
 }

@@ -1,19 +1,19 @@
 /**
- * The belt: what keeps careless code from doing harm inside a guest, before anything of the operator is loaded.
+ * The self-check of a guest, before it loads any code of the operator.
  *
- * Node's permission model (`--permission`) denies files, network, programs, threads and native code. It is asked for
- * when the guest is started, and believed only after it was seen to work: each is tried here, and what can be done
- * although it must not is told. What the model leaves open (signals, flags of the engine, priorities, reports about the
- * process) is taken away before.
+ * Node's permission model (`--permission`) denies files, network, programs, threads and native code. It is requested at
+ * the start of the guest, and verified here: each action is attempted, and those that succeed are reported. What the
+ * model does not cover (signals, engine flags, priorities, process reports) is removed first.
  *
- * A belt is no wall: it holds what does not try hard. A wall is what `sandbox.ts` builds around a process.
+ * These restrictions stop careless code, not code that tries hard. `sandbox.ts` builds the stronger ones around a
+ * process.
  */
 import { syncBuiltinESMExports } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 import { guardDescriptors } from './descriptors.ts'
 import type { Canary } from './protocol.ts'
 
-/** Of Node 26: `drop` takes back what was allowed. */
+/** Node 26: `drop` revokes a permission. */
 const permission = process.permission as
   | (NodeJS.ProcessPermission & { readonly drop?: (scope: string, reference: string) => void })
   | undefined
@@ -27,7 +27,7 @@ const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
   },
   'native code': () => (process as unknown as { binding(name: string): unknown }).binding('fs'),
   signals: () => process.kill(process.pid, 0),
-  // A report tells the variables of the whole process, whatever a thread was given.
+  // A report contains the environment of the whole process, whatever that of the thread is.
   environment: () => {
     const told = process.report.getReport() as { readonly environmentVariables?: object }
     if (Object.keys({ ...told.environmentVariables, ...process.env }).length === 0) throw new Error('empty')
@@ -35,19 +35,19 @@ const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
   'the working directory': () => {
     if (!permission?.has('fs.read', process.cwd())) throw new Error('denied')
   },
-  // A process of its own has descriptors of its own; a thread has the manager's.
+  // A process has its own descriptors; a thread shares the manager's.
   descriptors: async () => {
     if (isMainThread) throw new Error('its own')
     ;(await import('node:fs')).fstatSync(0)
   },
-  // SQLite opens files by itself, and asks no one.
+  // SQLite opens files without asking the permission model.
   databases: async () => {
-    // Not by name: the type of a module that is not there cannot be had.
+    // Not by an import: the types of a missing module are not available.
     if (process.getBuiltinModule('node:sqlite') === undefined) throw new Error('denied')
   },
 }
 
-/** What can be done although it must not, with the belt fastened. */
+/** Actions that succeed although they must not, after `fasten`. */
 export async function leaksOf(canary: Canary): Promise<readonly string[]> {
   const { readdirSync, readFileSync } = await import('node:fs')
   const isReadable = (file: string): boolean => succeeds(() => readFileSync(file)) || succeeds(() => readdirSync(file))
@@ -57,7 +57,7 @@ export async function leaksOf(canary: Canary): Promise<readonly string[]> {
       await attempt(canary)
       leaks.push(guarantee)
     } catch {
-      // As it should be.
+      // As expected.
     }
   }
   return leaks
@@ -84,22 +84,22 @@ function succeeds(run: () => unknown): boolean {
   }
 }
 
-/** Takes away what the permission model leaves open, and stands back behind the manager. */
+/** Removes what the permission model does not cover, and lowers the priority. */
 export function fasten(): void {
   const os = process.getBuiltinModule('node:os') as { setPriority: unknown }
   const v8 = process.getBuiltinModule('node:v8') as { setFlagsFromString: unknown }
-  // On Linux this is about the calling thread alone: whoever spins leaves the processor to the manager.
+  // On Linux this applies to the calling thread only: a busy loop leaves the processor to the manager.
   succeeds(() => (os.setPriority as (priority: number) => void)(10))
   const denied = (): never => {
     throw Object.assign(new Error('An isolated operator may not do this.'), { code: 'ERR_ACCESS_DENIED' })
   }
   const own = process as unknown as Record<string, unknown>
-  // A thread shares its process: a signal from it would end the manager.
+  // A thread shares its process: its signal would kill the manager.
   for (const name of ['kill', '_kill', 'abort', 'setuid', 'setgid', 'umask', 'dlopen']) own[name] = denied
-  // Its settings are those of the process, and what it tells are the manager's variables.
+  // Reports contain the manager's environment, and their settings are those of the process.
   Object.defineProperty(process, 'report', { value: undefined })
   if (!isMainThread) {
-    // Node allows the file that a process starts with to be read. A worker has none, and Node takes that for the working directory.
+    // Node allows a process to read its main file. A worker has none, and Node uses the working directory instead.
     permission?.drop?.('fs.read', process.cwd())
     guardDescriptors()
   }

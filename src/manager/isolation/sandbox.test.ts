@@ -135,7 +135,7 @@ describe('how a sandbox is built', () => {
     )
   })
 
-  it('tells the signal that ended it from the code of the shell', () => {
+  it('derives the signal from the exit code of the shell', () => {
     expect([137, 139].map(signalOf)).toEqual(['SIGKILL', 'SIGSEGV'])
     expect([1, null].map(signalOf)).toEqual([undefined, undefined])
   })

@@ -1,12 +1,12 @@
 /**
- * A sandbox: the one place that builds the namespaces, the root file system and the limits of code that is not trusted. The level
- * `process` and the programs of the operator contract run in it. It is built by the tools of util-linux.
+ * A sandbox for untrusted code: builds namespaces, root file system and limits with the tools of util-linux. The level
+ * `process` and the external programs of the operator contract run in it.
  *
- * The root is a tmpfs that holds what is listed and nothing else, read-only. There is no network, no other process, no /sys. The
+ * The root is a tmpfs with the listed files only, read-only. There is no network, no other process, no /sys. The
  * process has another uid, no capabilities and no way to gain any. It ends with the manager.
  *
- * An ordinary user builds it in a user namespace. A manager that is root builds it without one: only so can it give the uid away.
- * Where it cannot be built, or does not hold, `sandboxTrouble` names what is missing; there is no weaker form of it.
+ * An ordinary user builds it in a user namespace. A manager that is root builds it without one: only then can it change
+ * the uid. If it cannot be built or is not effective, `sandboxTrouble` names the reason; there is no weaker form of it.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
@@ -20,23 +20,26 @@ export interface SandboxOptions {
   readonly root: string
   /** Real paths of files and folders that it may read. A socket in such a folder cannot be connected to. */
   readonly readable: readonly string[]
-  /** What each process may allocate, in MiB: heap, buffers, stacks and what Node itself takes. */
+  /** Memory limit of each process, in MiB: heap, buffers, stacks and Node itself. */
   readonly memoryMb: number
-  /** Where the tools of util-linux are, as a PATH. @default the system's folders */
+  /** PATH of the util-linux tools. @default the system's folders */
   readonly tools?: string | undefined
-  /** What a program expects of a machine: /proc (read-only), /dev, /tmp, certificates. @default false: none of it */
+  /** What programs usually expect: /proc (read-only), /dev, /tmp, certificates. @default false: none of it */
   readonly furnished?: boolean
-  /** Where it starts. @default / */
+  /** Working directory. @default / */
   readonly folder?: string
   /** @default empty */
   readonly environment?: Readonly<Record<string, string>>
-  /** A folder that it writes to. What it leaves is copied there once all its processes have ended. */
+  /** A folder that it writes to. Its files are copied there once all its processes have ended. */
   readonly output?: string
-  /** Where it is copied to instead. */
+  /** The target of that copy, if it is another folder. */
   readonly collected?: string
   /** Small files that it gets a copy of, whatever their mode: a kubeconfig. */
   readonly copied?: readonly string[]
-  /** Within what is readable: files that it cannot open, and folders that are empty to it but for what is named below. */
+  /**
+   * Exceptions from what is readable: files that it cannot open, and folders that look empty except for the paths
+   * below.
+   */
   readonly covered?: readonly string[]
   /** A folder that it may read, wherever that is. */
   readonly input?: string
@@ -46,14 +49,14 @@ export interface SandboxOptions {
   readonly cgroups?: readonly string[]
 }
 
-/** The largest file it may write, and all that it may leave in its output. */
+/** The largest file it may write, and the limit of its whole output. */
 export const mostFileBytes: number = 256 * 2 ** 20
-/** Processes and threads that it may have at once. */
+/** Concurrent processes and threads. */
 export const mostProcesses = 1024
 
-/** What dynamic linking needs. Nothing that a secret could be in. */
+/** For dynamic linking. No secrets are in these folders. */
 const system = ['/usr', '/lib', '/lib64', '/bin'] as const
-/** What runtimes and shells look for beside. No private key is in any of these. */
+/** Files that runtimes and shells look for. None contains a private key. */
 const furniture = [
   '/sbin',
   '/lib32',
@@ -72,19 +75,20 @@ const furniture = [
 ] as const
 const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'] as const
 
-/** What the names of its variables begin with, as long as it is built. */
+/** Prefix of its environment variables while the sandbox is built. */
 const carried = 'MUSTER_GIVEN_'
 
 /**
- * Run by the shell, as root of a mount namespace: ROOT UID OWNER OUTPUT COLLECTED FOLDER MEMORY (DEED PATH)… -- COMMAND…
- * OWNER: the uid as the builder sees it. A deed that fails stops it. It stays the first process: it ends with the manager, and all
- * others with it, whatever uid they have. What the shell would say of a signal is not heard: last words are the program's.
+ * Run by the shell, as root of a mount namespace: ROOT UID OWNER OUTPUT COLLECTED FOLDER MEMORY (ACTION PATH)… --
+ * COMMAND… OWNER: the uid as the builder sees it. A failed action aborts. The script stays PID 1: it ends with the
+ * manager, and all other processes with it, whatever their uid. The shell's own messages about signals are discarded,
+ * so that the last output is the program's.
  *
- * `r` is the root of the sandbox, and is entered by chroot: a process that is chrooted cannot make a user namespace, in which it
- * could mount a tmpfs without a size. The mount namespace's own root holds nothing that leads out.
+ * `r` is the root of the sandbox, entered by chroot: a chrooted process cannot create a user namespace, in which it
+ * could mount a tmpfs without a size limit. The mount namespace's own root contains nothing that leads out.
  *
- * A folder is shown through an overlay: sockets are found by their inode, and those of an overlay are its own. So a socket there
- * refuses connections, also one that is made later.
+ * A folder is mounted through an overlay: sockets are found by their inode, and an overlay has inodes of its own. So no
+ * socket in it can be connected to, not even one that is created later.
  */
 const script = `
 set -eu
@@ -194,9 +198,8 @@ exit $code
 `
 
 /**
- * Run by the shell, inside: NAMES COMMAND…
- * Variables come under other names: the tools that build the sandbox must not go by them (LD_PRELOAD), and words can be read by every
- * user of the machine.
+ * Run by the shell, inside: NAMES COMMAND… Variables are passed under other names: the tools that build the sandbox
+ * must not use them (LD_PRELOAD), and arguments can be read by every user of the machine.
  */
 const restore = `
 names=$1; shift
@@ -211,7 +214,7 @@ export interface Sandboxed {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** How `command` is run in a sandbox. */
+/** The command line that runs `command` in a sandbox. */
 export function sandboxed(options: SandboxOptions, command: readonly string[]): Sandboxed {
   const { root, memoryMb, output = '', collected = output, folder = '/', environment = {} } = options
   const isRoot = process.getuid?.() === 0
@@ -223,7 +226,7 @@ export function sandboxed(options: SandboxOptions, command: readonly string[]): 
   const names = given.map(([name]) => name).join(' ')
   const inside =
     names === '' ? ['/usr/bin/env', '-i', ...command] : ['/bin/sh', '-c', restore, 'restore', names, ...command]
-  const words = [...facts, ...deedsOf(options).flat(), '--', ...inside]
+  const words = [...facts, ...mountActionsOf(options).flat(), '--', ...inside]
   return {
     command: ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', script, 'sandbox', ...words],
     env: {
@@ -233,20 +236,20 @@ export function sandboxed(options: SandboxOptions, command: readonly string[]): 
   }
 }
 
-type Deed = readonly [deed: string, path: string]
+type MountAction = readonly [action: string, path: string]
 
-function deedsOf(options: SandboxOptions): readonly Deed[] {
+function mountActionsOf(options: SandboxOptions): readonly MountAction[] {
   const { readable, furnished = false, copied = [], covered = [], input, socket, cgroups = [] } = options
   const given = [...system, ...(furnished ? furniture : [])].filter((each) => existsSync(each))
   const shown = outermost([...given, ...readable])
   const isGiven = (place: string): boolean => given.some((each) => each === place)
   return [
-    ...cgroups.map((file): Deed => ['join', file]),
-    ...(furnished ? [['furnish', ''] as const, ...present(devices).map((each): Deed => ['device', each])] : []),
-    ...shown.map((place): Deed => [deedFor(place, isGiven(place)), place]),
-    ...covered.map((place): Deed => ['cover', place]),
+    ...cgroups.map((file): MountAction => ['join', file]),
+    ...(furnished ? [['furnish', ''] as const, ...present(devices).map((each): MountAction => ['device', each])] : []),
+    ...shown.map((place): MountAction => [mountActionFor(place, isGiven(place)), place]),
+    ...covered.map((place): MountAction => ['cover', place]),
     ...(input === undefined ? [] : [['view', input] as const]),
-    ...copied.map((file): Deed => ['copy', file]),
+    ...copied.map((file): MountAction => ['copy', file]),
     ...(socket === undefined ? [] : [['socket', socket] as const]),
   ]
 }
@@ -255,24 +258,24 @@ function present(places: readonly string[]): readonly string[] {
   return places.filter((each) => existsSync(each))
 }
 
-/** Folders of the system are bound: they may have mounts inside, which an overlay does not show. */
-function deedFor(place: string, isGiven: boolean): string {
+/** System folders are bind mounts: they may contain mounts, which an overlay does not show. */
+function mountActionFor(place: string, isGiven: boolean): string {
   const found = lstatSync(place, { throwIfNoEntry: false })
   if (found?.isSymbolicLink()) return 'link'
   return found?.isDirectory() && !isGiven ? 'view' : 'bind'
 }
 
-/** The range that no account is in for long: systemd takes its dynamic users from it. */
+/** A range without permanent accounts: systemd's dynamic users. */
 const [firstUser, users] = [61_184, 4336] as const
 let drawn = process.pid
 
-/** For each sandbox another: the kernel counts processes, keys and locked memory by uid. */
+/** Another one for each sandbox: the kernel counts processes, keys and locked memory by uid. */
 function freshUser(): number {
   drawn++
   return firstUser + (drawn % users)
 }
 
-/** Runs inside, with nothing but the sandbox around it: no permission model helps. Prints what it could do. */
+/** Runs inside the sandbox without the permission model. Prints the actions that succeed. */
 export const canaryCode = `
 const [port, manager, socket, ...files] = process.argv.slice(1)
 const leaks = new Set()
@@ -292,12 +295,12 @@ reach('network', { port: Number(port), host: '127.0.0.1' })
   .then(() => console.log(JSON.stringify([...leaks])))
 `
 
-/** The words that the canary takes. */
+/** The arguments of the canary. */
 export function canaryWords({ port, files, socket = '' }: Canary & { readonly socket?: string }): readonly string[] {
   return [String(port), String(process.pid), socket, ...files]
 }
 
-/** What is wrong with a sandbox, in words; nothing when it holds. */
+/** Why a sandbox is not effective; undefined when it is. */
 export async function sandboxTrouble(options: SandboxOptions, canary: Canary): Promise<string | undefined> {
   const lacking = machineTrouble()
   if (lacking !== undefined) return lacking
@@ -306,11 +309,11 @@ export async function sandboxTrouble(options: SandboxOptions, canary: Canary): P
   return troubleOf(output, code === 0 ? '' : problem || `exit code ${code}`)
 }
 
-/** What this machine, or this process, lacks whatever is tried. */
+/** Why no sandbox can be built on this machine or by this process. */
 export function machineTrouble(): string | undefined {
   if (process.platform !== 'linux') return `there are no namespaces on ${process.platform}; it needs Linux`
   if (process.getuid?.() !== 0 || hasSysAdmin()) return undefined
-  // In a user namespace of its own it could have walls, and would keep uid 0 behind them.
+  // In a user namespace it could build a sandbox, but would stay uid 0 in it.
   return 'the manager runs as root without CAP_SYS_ADMIN, and cannot give its uid away; run it as another user'
 }
 
@@ -323,14 +326,14 @@ function hasSysAdmin(): boolean {
   }
 }
 
-/** From what the canary printed, and why it failed if it did. */
+/** From the canary's output and failure. */
 export function troubleOf(printed: string, failure: string): string | undefined {
   const leaks = leaksIn(printed)
   if (failure !== '' || !leaks) return `no sandbox can be built (${failure || 'no result'}); ${cureFor(failure)}`
   return leaks.length > 0 ? `its walls do not hold: ${leaks.join(', ')}` : undefined
 }
 
-/** How it sounds when something is missing. */
+/** Error messages of the tools, and what to do about them. */
 const cures: readonly (readonly [sound: RegExp, cure: string])[] = [
   [/\bip: not found/, 'install iproute2'],
   [/ENOENT|exec(?:ute)? \S+ No such file|not found|(?:unrecognized|invalid|unknown) option/i, 'install util-linux'],
@@ -368,13 +371,13 @@ async function outputOf({
   })
 }
 
-/** A shell tells of a command that was ended by a signal with a code of its own. */
+/** A shell reports a command that was killed by a signal as an exit code. */
 export function signalOf(exit: number | null): NodeJS.Signals | undefined {
   const found = Object.entries(constants.signals).find(([, number]) => exit === 128 + number)
   return found?.[0] as NodeJS.Signals | undefined
 }
 
-/** The first that says something. */
+/** The first line that is not empty. */
 function firstLine(text: string): string {
   return text.split('\n').find((line) => /[a-z]/i.test(line)) ?? ''
 }

@@ -1,17 +1,17 @@
-/** The Secrets that a guest has seen of late: what it says when it ends, or prints, may repeat them. */
+/** The Secrets that a guest has read recently: its output and errors may repeat them. */
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { watchSecrets, type WatchedSecrets } from '../../operator/secrecy.ts'
 import type { View } from '../../operator/view.ts'
 import type { PrintedSecrets } from './guest-handle.ts'
 
 export interface SeenSecrets extends PrintedSecrets {
-  /** The same view; what it shows is remembered. */
+  /** The same view; Secrets that are read are remembered. */
   watched(view: View): View
-  /** The same error, told without them. */
+  /** The same error, with these values masked. */
   without(reason: unknown): unknown
 }
 
-/** Reconciles whose Secrets are not repeated. */
+/** Limit of reconciles whose Secrets are remembered. */
 const mostRemembered = 64
 
 export function rememberSecrets(): SeenSecrets {

@@ -1,7 +1,6 @@
 /**
- * Plans and conclusions on their way out of a guest. A guest may be hostile: whatever arrives is rebuilt from what was
- * looked at, with what the manager knows itself (who reconciles what, which resources were declared) in place of what the
- * guest says about it.
+ * Validates plans and conclusions of a guest. A guest may be hostile: messages are rebuilt from validated members, and
+ * the manager's own knowledge (operator, controller, CR, declared resources) replaces what the guest claims.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Health, HealthStatus } from '../../kube/health.ts'
@@ -20,9 +19,9 @@ export function encodeWave(wave: Wave): readonly Mutation[] {
 }
 
 /** @throws GuestMisbehaved */
-export function decodeWave(told: unknown, { controller, cr }: Situation<KubeObject>): Wave {
+export function decodeWave(received: unknown, { controller, cr }: Situation<KubeObject>): Wave {
   const known = new Map([controller.kind, ...controller.outputs].map((each) => [formatResource(each), each]))
-  return array(told, 'a wave').map((each): Mutation => {
+  return array(received, 'a wave').map((each): Mutation => {
     const fields = wireRecord(each, 'a mutation')
     const asked = wireResourceOf(fields['resource'])
     const resource: Resource = known.get(formatResource(asked)) ?? asked
@@ -89,7 +88,7 @@ export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
     health: [...health],
     failure,
     waiting,
-    // What JSON has no word for: an author may ask for never, or for yesterday.
+    // JSON has no infinity, and authors may compute negative times.
     ...(requeueAfterMs !== undefined && requeueAfterMs < Infinity && { requeueAfterMs: Math.max(requeueAfterMs, 0) }),
     isFinalizing,
     memory: encodeMemory(memory),
@@ -97,9 +96,9 @@ export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
 }
 
 /** @throws GuestMisbehaved */
-export function decodeConclusion(told: unknown, situation: Situation<KubeObject>, startedAt: number): Conclusion {
+export function decodeConclusion(received: unknown, situation: Situation<KubeObject>, startedAt: number): Conclusion {
   const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, isFinalizing, memory } = wireRecord(
-    told,
+    received,
     'a conclusion',
   )
   return {
@@ -119,7 +118,7 @@ export function decodeConclusion(told: unknown, situation: Situation<KubeObject>
   }
 }
 
-/** Who reconciled what: known here, whatever is said there. */
+/** The identity of the reconcile, as known to the manager. */
 export function guestIdentityOf({ operator, controller, cr }: Situation<KubeObject>): {
   readonly operator: string
   readonly controller: string
@@ -135,8 +134,8 @@ export function guestIdentityOf({ operator, controller, cr }: Situation<KubeObje
   }
 }
 
-export function memoryOf(told: unknown): Memory {
-  const { failures, settled, refused } = wireRecord(told, 'a memory')
+export function memoryOf(received: unknown): Memory {
+  const { failures, settled, refused } = wireRecord(received, 'a memory')
   return {
     failures: new Map(pairs(failures, 'failures').map(([key, count]) => [key, amount(count, 'a count')])),
     settled: new Map(pairs(settled, 'what is settled').map(([subject, each]) => [subject, settledOf(each)])),
@@ -152,8 +151,8 @@ export function memoryOf(told: unknown): Memory {
   }
 }
 
-function settledOf(told: unknown): { readonly hash: string; readonly resourceVersion: string } {
-  const { hash, resourceVersion } = wireRecord(told, 'what is settled')
+function settledOf(received: unknown): { readonly hash: string; readonly resourceVersion: string } {
+  const { hash, resourceVersion } = wireRecord(received, 'what is settled')
   return { hash: wireText(hash, 'a hash'), resourceVersion: wireText(resourceVersion, 'a resourceVersion') }
 }
 
@@ -178,8 +177,8 @@ const operations: ReadonlySet<string> = new Set([
   'gaveUp',
 ] satisfies readonly Operation[])
 
-function entryOf(told: unknown): LedgerEntry {
-  const { step, subject, operation, kind, name, message, fields } = wireRecord(told, 'an entry')
+function entryOf(received: unknown): LedgerEntry {
+  const { step, subject, operation, kind, name, message, fields } = wireRecord(received, 'an entry')
   if (typeof operation !== 'string' || !operations.has(operation)) wrong('an operation')
   return {
     step: wireText(step, 'a step'),
@@ -201,8 +200,8 @@ const healths: ReadonlySet<string> = new Set([
   'Unknown',
 ] satisfies readonly HealthStatus[])
 
-function healthOf(told: unknown): Health {
-  const { status, reason, message } = wireRecord(told, 'a health')
+function healthOf(received: unknown): Health {
+  const { status, reason, message } = wireRecord(received, 'a health')
   if (typeof status !== 'string' || !healths.has(status)) wrong('a health')
   return {
     status: status as HealthStatus,
@@ -211,8 +210,8 @@ function healthOf(told: unknown): Health {
   }
 }
 
-function failureOf(told: unknown): ReconcileFailure {
-  const { step, subject, reason, message, retry, gaveUp, afterMs } = wireRecord(told, 'a failure')
+function failureOf(received: unknown): ReconcileFailure {
+  const { step, subject, reason, message, retry, gaveUp, afterMs } = wireRecord(received, 'a failure')
   if (retry !== 'terminal' && retry !== 'conflict' && retry !== 'throttled' && retry !== 'transient') {
     wrong('a retry class')
   }
@@ -227,8 +226,8 @@ function failureOf(told: unknown): ReconcileFailure {
   }
 }
 
-function objectOf(told: unknown): UntypedObject {
-  const object = wireRecord(told, 'an object')
+function objectOf(received: unknown): UntypedObject {
+  const object = wireRecord(received, 'an object')
   const { apiVersion, kind, metadata } = object
   wireText(apiVersion, 'an apiVersion')
   wireText(kind, 'a kind')
@@ -236,8 +235,8 @@ function objectOf(told: unknown): UntypedObject {
   return object as unknown as UntypedObject
 }
 
-export function wireObjectName(told: unknown): ObjectName {
-  const { name, namespace } = wireRecord(told, 'a name')
+export function wireObjectName(received: unknown): ObjectName {
+  const { name, namespace } = wireRecord(received, 'a name')
   return {
     name: wireText(name, 'a name'),
     namespace: namespace === undefined ? undefined : wireText(namespace, 'a namespace'),
@@ -247,9 +246,9 @@ export function wireObjectName(told: unknown): ObjectName {
 const word = /^[A-Za-z0-9]+$/
 const pathPart = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
-/** What a guest calls a resource. Its parts become parts of a path: nothing else may be in them. */
-export function wireResourceOf(told: unknown): Resource {
-  const { group, version, kind, plural, namespaced } = wireRecord(told, 'a resource')
+/** A resource named by a guest. Its members become parts of URL paths and must not contain anything else. */
+export function wireResourceOf(received: unknown): Resource {
+  const { group, version, kind, plural, namespaced } = wireRecord(received, 'a resource')
   const part = (value: unknown, pattern: RegExp): string =>
     typeof value === 'string' && pattern.test(value) ? value : wrong('a resource')
   return {

@@ -1,4 +1,4 @@
-/** A guest in a worker: a thread of this process with a heap of its own, an empty environment and Node's permission model. */
+/** A guest in a worker: a thread with a heap of its own, an empty environment and Node's permission model. */
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
 import type { Guest, GuestEvents } from './guest-handle.ts'
@@ -23,7 +23,7 @@ export function startWorkerGuest(options: WorkerGuestOptions, events: GuestEvent
     argv: [],
     execArgv: [...permissionFlags(readable)],
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
-    // What it prints is not the manager's output.
+    // Its output is not the manager's.
     stdout: true,
     stderr: true,
   })

@@ -100,7 +100,7 @@ describe('leader election', () => {
     },
   )
 
-  it('a leader that releases is followed at the next look, and was told before', async () => {
+  it('a leader that releases is followed at the next look, and was notified before', async () => {
     const [a, b] = await pair()
     const released = a.election.release()
     expect(leading(a)).toEqual([])
@@ -110,7 +110,7 @@ describe('leader election', () => {
     expect((await lease()).spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
   })
 
-  it('released, the lease names nobody', async () => {
+  it('a released lease has no holder', async () => {
     world = createWorld()
     const a = candidate('a')
     await world.clock.until(() => a.election.isLeader())
@@ -221,7 +221,7 @@ describe('leader election', () => {
     expect(a.election.isHeld(first, a.machine.clock.now())).toBe(false)
   })
 
-  it('a lease that somebody deletes is not taken from its leader, and its terms go on counting', async () => {
+  it('a deleted lease is not taken from its leader, and its terms keep counting', async () => {
     const [a, b] = await pair()
     a.machine.network = 'silent'
     await world.client.delete(leaseResource, ref)

@@ -1,17 +1,17 @@
 /**
- * Leader election on a Lease: of all candidates, at most one leads.
+ * Leader election on a Lease: at most one of all candidates leads.
  *
- *     look ──free, or overdue──▶ take ──▶ renew, every retry period ──▶ release: the next look takes it at once
+ *     look ──free, or expired──▶ take ──▶ renew, every retry period ──▶ release: the next look takes it at once
  *      ▲                          │         │
- *      └──somebody was faster─────┘         └──not renewed for the renew deadline: leads no more, and looks again
+ *      └──another was faster──────┘         └──not renewed within the renew deadline: stop leading, and look again
  *
- * The renew deadline is shorter than the lease: a leader that cannot reach the server has stopped before anybody else
- * may begin. No two clocks are compared: a leader counts from when it sent its last renewal (`hold.ts`), the others from
- * when they saw it (`sighting.ts`), and look again at the moment it is overdue. Candidates do everything but lead; keep
- * their caches filled, and the first write follows the take-over at once.
+ * The renew deadline is shorter than the lease duration: a leader that cannot reach the server has stopped before
+ * another candidate may take over. Clocks of different machines are not compared: a leader counts from when it sent its
+ * last renewal (`hold.ts`), the candidates from when they saw it (`sighting.ts`), and look again at the moment it
+ * expires. Candidates keep their caches filled, so that the first write follows the take-over at once.
  *
- * What no clock can prevent is a process that asks `isHeld`, is stopped before its write leaves, and goes on a minute
- * later. For that, writes are to be made on a version: `resourceVersion`, or server-side apply without force.
+ * No clock can prevent a process from checking `isHeld`, being suspended before its write leaves, and resuming a minute
+ * later. Against that, make writes conditional: on a `resourceVersion`, or by server-side apply without force.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -27,43 +27,46 @@ export interface ElectionOptions extends Partial<LeaseTimes> {
   readonly clock: Clock
   readonly random: Random
   readonly lease: LeaseName
-  /** Of this process alone: two that share one are taken for two all the same. */
+  /** Unique to this process. Two processes that share one by mistake are still told apart. */
   readonly identity: string
-  /** Who leads has changed. Told to a leader before anybody else can lead. */
+  /** The leader has changed. A leader is notified before another candidate can lead. */
   readonly onChange: (state: ElectionState) => void
-  /** What a round failed of; the next is tried in time. @default ignored */
+  /** A round failed; the next one is not delayed. @default ignored */
   readonly onProblem?: ((error: unknown) => void) | undefined
 }
 
 export interface ElectionState {
   readonly isLeader: boolean
-  /** Whom the lease names, as last seen; undefined: nobody. */
+  /** The holder of the lease, as last seen; undefined: none. */
   readonly leader: string | undefined
 }
 
-/** A leader's term: nobody else has another one of the same. */
+/** Fencing token of a leader's term; unique to that term. */
 export interface LeaseFence {
   readonly holder: string
   readonly transitions: number
 }
 
 export interface Election {
-  /** Leads at this very moment. */
+  /** Whether this process leads at this moment. */
   isLeader(): boolean
-  /** Whom the lease names, as last seen; undefined: nobody. */
+  /** The holder of the lease, as last seen; undefined: none. */
   leader(): string | undefined
-  /** The present term; take it before working out what to write. Undefined: does not lead. */
+  /** The current term; take it before computing what to write. Undefined: not the leader. */
   fence(): LeaseFence | undefined
   /**
-   * Whether a write of that term may still leave. It then has `leaseDurationMs − renewDeadlineMs` to arrive before
-   * anybody else leads: let it time out by then.
+   * Whether a write of that term may still be sent. It has `leaseDurationMs − renewDeadlineMs` to arrive before another
+   * candidate leads: set its time-out accordingly.
    */
   isHeld(fence: LeaseFence, now: number): boolean
-  /** Leads no more, and lets the next one lead at once: call it when the work is done. A lost answer costs a lease time. */
+  /**
+   * Stops leading and lets the next candidate lead at once: call it when the work is done. If the response is lost, the
+   * lease expires.
+   */
   release(): Promise<void>
 }
 
-/** How often a release that meets a renewal of our own, under way, is tried again. */
+/** Attempts of a release that conflicts with a renewal of our own in progress. */
 const releaseTries = 3
 
 export function electLeader(options: ElectionOptions): Election {
@@ -72,33 +75,33 @@ export function electLeader(options: ElectionOptions): Election {
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = times
   const requests = leaseRequests(options.client)
   const stop = new AbortController()
-  /** Between two rounds. Ended early, the next one is now. */
+  /** The wait between two rounds. Aborting it starts the next one. */
   let pause = new AbortController()
-  // One request that hangs must leave time for another.
+  // A request that hangs must leave time for another.
   const sending = { timeoutMs: renewDeadlineMs / 2, signal: stop.signal }
-  const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: tell })
+  const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: reportChange })
   const sighting = createSighting(clock, () => pause.abort())
 
-  /** As the server last showed it. */
+  /** The lease as the server last returned it. */
   let known: Lease | undefined
-  /** The term that we have asked for last; by it we know our own lease when the answer was lost. */
+  /** The term that we last requested; it identifies our own lease when the response was lost. */
   let term: { readonly transitions: number; readonly since: string } | undefined
-  let told: ElectionState = { isLeader: false, leader: undefined }
-  /** Somebody's lease that vanished still is somebody's, until it is overdue. */
+  let reported: ElectionState = { isLeader: false, leader: undefined }
+  /** A lease that was deleted still counts as held until it expires. */
   let isTaken = false
-  /** A clock that was set back must not make one renewal look like another. */
+  /** Makes renewals distinct even if the clock was set back. */
   let renewals = 0
-  /** The highest number of a term that we have seen; a lease that was deleted and made anew must not go back. */
+  /** The highest term number seen; a lease that was deleted and created again must not fall behind it. */
   let latest = -1
 
   function state(): ElectionState {
     return { isLeader: hold.isHeld(clock.now()), leader: known?.spec?.holderIdentity || undefined }
   }
 
-  function tell(): void {
+  function reportChange(): void {
     const now = state()
-    if (now.isLeader === told.isLeader && now.leader === told.leader) return
-    told = now
+    if (now.isLeader === reported.isLeader && now.leader === reported.leader) return
+    reported = now
     try {
       onChange(now)
     } catch (error) {
@@ -107,15 +110,15 @@ export function electLeader(options: ElectionOptions): Election {
   }
 
   /**
-   * A clock that was set ends a hold between two rounds, and no timer tells of it: who asks is the first to know. Then it is told, and
-   * looked at again at once, since what is refused meanwhile is put off.
+   * A changed clock ends a hold between two rounds, without a timer: the first caller that asks notices. The change is
+   * then reported, and the next round starts at once, since refused writes are waiting.
    */
   function isLeading(now: number): boolean {
     const isHeld = hold.isHeld(now)
-    if (!isHeld && told.isLeader) {
+    if (!isHeld && reported.isLeader) {
       queueMicrotask(() => {
-        if (!told.isLeader || hold.isHeld(clock.now())) return
-        tell()
+        if (!reported.isLeader || hold.isHeld(clock.now())) return
+        reportChange()
         pause.abort()
       })
     }
@@ -147,10 +150,10 @@ export function electLeader(options: ElectionOptions): Election {
     }
   }
 
-  /** Takes or renews the lease on the state that is known. @throws Conflict when somebody was faster */
+  /** Takes or renews the lease on the known version. @throws Conflict when another candidate was faster */
   async function take(): Promise<void> {
     const now = microTime(clock.now(), renewals++ % 1000)
-    // A term asked for twice is the same term: it may be the answer that was lost, and not the request.
+    // Requesting a term again is the same term: perhaps only the response was lost.
     const isNew = !(known && isOurs(known)) && term?.transitions !== latest + 1
     if (isNew) term = { transitions: latest + 1, since: now }
     const lease: Lease = {
@@ -189,9 +192,9 @@ export function electLeader(options: ElectionOptions): Election {
       await take()
       return
     }
-    // Whoever took it from us has it.
+    // Another candidate has taken the lease.
     hold.end()
-    tell()
+    reportChange()
     if (!isTaken || sighting.isOverdue) await take()
   }
 
@@ -206,7 +209,7 @@ export function electLeader(options: ElectionOptions): Election {
         const isRace = isMusterError(error, 'Conflict', 'AlreadyExists')
         if (!isRace && !stop.signal.aborted) onProblem(error)
       }
-      tell()
+      reportChange()
       await slept
     }
   }
@@ -241,7 +244,7 @@ export function electLeader(options: ElectionOptions): Election {
         pause.abort()
         hold.end()
         sighting.stop()
-        tell()
+        reportChange()
         await running
         if (term) await letGo().catch(onProblem)
       })()

@@ -1,13 +1,13 @@
 /**
- * A hold: something that is ours for a while after it was last proven to be, and no longer.
+ * A hold: a right that lasts for a limited time after its last proof.
  *
- * Two clocks count that while, and the hold is over when either says so. Timers run on when the machine's time is set
- * back; the machine's time has gone on when the process was stopped, or the whole machine, and its timers with it. The
- * while is counted from before the request was sent that proves the hold: nobody else can have begun to count earlier.
+ * Two clocks measure that time, and the hold ends when either says so. Timers continue when the machine's time is set
+ * back; the machine's time has advanced when the process or the whole machine was suspended, and timers with it. The
+ * time counts from before the request was sent that proves the hold: no other process can have begun to count earlier.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
-/** A request under way that will prove the hold if it succeeds. */
+/** A request in progress that proves the hold if it succeeds. */
 export interface Attempt {
   readonly at: number
   readonly timer: Timer
@@ -17,26 +17,26 @@ export interface Attempt {
 export interface Hold {
   /** Call before sending. */
   attempt(): Attempt
-  /** It has failed. */
+  /** The request has failed. */
   drop(attempt: Attempt): void
-  /** It has succeeded. False when that took so long that it proves nothing. */
+  /** The request has succeeded. False when it took so long that it proves nothing. */
   prove(attempt: Attempt): boolean
   isHeld(now: number): boolean
-  /** Not held from now on, until it is proven again. */
+  /** Ends the hold until it is proven again. */
   end(): void
 }
 
 export interface HoldOptions {
   readonly clock: Clock
   readonly lengthMs: number
-  /** Time is up. Not called by `end`. */
+  /** The hold has expired. Not called by `end`. */
   readonly onEnd: () => void
 }
 
 export function createHold({ clock, lengthMs, onEnd }: HoldOptions): Hold {
   let proven: Attempt | undefined
 
-  /** A moment before the attempt: the clock was set back, and cannot be trusted to tell how long it was. */
+  /** Earlier than the attempt: the clock was set back, and cannot tell how long it was. */
   const holds = (attempt: Attempt, now: number): boolean =>
     !attempt.isOver && now >= attempt.at && now < attempt.at + lengthMs
 

@@ -1,9 +1,9 @@
 /**
- * A Lease as data, and the four requests that are made of it. Each is sent once: who holds a lease has a rhythm of its
- * own, and a request repeated behind its back would come at the wrong moment.
+ * A Lease as data, and its four requests. Each is sent once, without retries: the holder of a lease has its own
+ * schedule, and a retry would arrive at the wrong moment.
  *
- * A change names the uid and the version that it is based on, so that it meets `Conflict` when anybody was faster. (The
- * uid, too: a PUT may create Leases, and must not bring back one that was deleted.)
+ * An update names the uid and the resourceVersion that it is based on, so that it fails with `Conflict` when another
+ * process was faster. (The uid as well: a PUT may create Leases, and must not bring back a deleted one.)
  */
 import { whereabouts } from '../../client/api-error.ts'
 import { readJson } from '../../client/body.ts'
@@ -27,20 +27,20 @@ export interface LeaseName {
 }
 
 export interface LeaseTimes {
-  /** How long others leave a holder in peace after they last saw it renew. Whole seconds. @default 15_000 */
+  /** How long others wait after the last renewal that they saw. Whole seconds. @default 15_000 */
   readonly leaseDurationMs: number
-  /** How long a holder goes on after the last renewal that it knows to have succeeded. @default 10_000 */
+  /** How long a holder continues after its last successful renewal. @default 10_000 */
   readonly renewDeadlineMs: number
-  /** Between two renewals, and between two looks at a lease that somebody else holds. @default 2_000 */
+  /** Between two renewals, and between two looks at a lease of another holder. @default 2_000 */
   readonly retryPeriodMs: number
 }
 
 export const defaultLeaseTimes: LeaseTimes = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 }
 
-/** How much later than asked for a look may come: those who wait for one lease must not come together for ever. */
+/** Jitter: how much later than scheduled a look may come, so that candidates do not stay in step. */
 export const spread = 0.2
 
-/** Times that leave a holder room to renew, and others room to be sure that it has stopped. */
+/** Validated times: a holder has time to renew, and others can be sure that it has stopped. */
 export function leaseTimes(
   given: { readonly [time in keyof LeaseTimes]?: number | undefined },
   what: string,
@@ -63,13 +63,13 @@ export function leaseTimes(
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs }
 }
 
-/** How long a lease lasts by its own word. */
+/** The duration that the lease itself states. */
 export function durationOf(lease: Lease, fallbackMs: number): number {
   const seconds = lease.spec?.leaseDurationSeconds
   return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : fallbackMs
 }
 
-/** `2026-01-01T00:00:00.000000Z`: the form of times in Leases. */
+/** `2026-01-01T00:00:00.000000Z`: the format of times in Leases. */
 export function microTime(now: number, micros = 0): string {
   return `${new Date(now).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`
 }
@@ -84,9 +84,9 @@ export interface LeaseRequests {
   read(ref: LeaseName, options: SendOptions): Promise<Lease>
   /** @throws AlreadyExists */
   create(lease: Lease, options: SendOptions): Promise<Lease>
-  /** On the state that `lease.metadata` names. @throws Conflict, NotFound */
+  /** Based on the version in `lease.metadata`. @throws Conflict, NotFound */
   update(lease: Lease, options: SendOptions): Promise<Lease>
-  /** The lease in this very state. @throws Conflict, NotFound */
+  /** Deletes the lease in exactly this version. @throws Conflict, NotFound */
   remove(lease: Lease, options: SendOptions): Promise<void>
 }
 
@@ -107,7 +107,7 @@ export function leaseRequests(client: Client): LeaseRequests {
       return ask('POST', `${collection}${written}`, lease, options)
     },
     update: (lease, options) => {
-      // Who owns which field is the server's to tell, and half of what goes over the wire.
+      // Managed fields belong to the server, and are half of the body.
       const { managedFields: _, ...metadata } = lease.metadata
       return ask('PUT', `${pathOf(metadata)}${written}`, { ...lease, metadata }, options)
     },

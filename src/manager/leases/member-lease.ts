@@ -1,8 +1,8 @@
 /**
- * A member of a group of replicas, as its Lease tells it. Beside the usual times, an annotation holds what members say
- * to each other: which renewal this is, and whom they count.
+ * A member of a group of replicas, as its Lease describes it. Besides the usual times, an annotation holds what members
+ * tell each other: the number of this renewal, and which other members they count.
  *
- * A life begins when a member joins and ends when it may have been given up by others; it then joins anew, in another.
+ * A life begins when a member joins, and ends when others may have given it up; it then joins again, in a new life.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
@@ -12,17 +12,17 @@ export const groupLabel = 'muster.dev/shards'
 const annotation = 'muster.dev/member'
 
 export interface MemberRecord {
-  /** Of its lease. */
+  /** The name of its lease. */
   readonly name: string
   readonly identity: string
   readonly weight: number
   readonly life: string
   /** The number of this renewal, counted by the member. */
   readonly renewal: number
-  /** The lives of those that it counts. */
+  /** The lives of the members that it counts. */
   readonly counts: ReadonlySet<string>
   readonly lastsMs: number
-  /** It said that it is leaving, and works no more. */
+  /** It is leaving, and has stopped its work. */
   readonly isReleased: boolean
   readonly lease: Lease
 }
@@ -35,7 +35,7 @@ export function readMember(lease: Lease, fallbackMs: number): MemberRecord {
     name,
     identity: lease.spec?.holderIdentity ?? '',
     weight: typeof weight === 'number' && weight > 0 ? weight : 1,
-    // A lease that says nothing is a member all the same, one that never counts anybody.
+    // A lease without the annotation is a member as well, one that counts no other.
     life: typeof life === 'string' ? life : uid,
     renewal: typeof renewal === 'number' ? renewal : Date.parse(lease.spec?.renewTime ?? '') || 0,
     counts: new Set(strings(said['counts'])),
@@ -60,7 +60,7 @@ export function memberLeaseName(group: LeaseName, identity: string): string {
   return `${group.name}-${identity}`
 }
 
-/** The lease of a member, on what it was before. */
+/** The lease of a member, based on its previous version. */
 export function writeMember(before: Lease | undefined, said: Renewal, now: number): Lease {
   const { group, identity, weight, life, renewal, counts } = said
   const { namespace } = group
@@ -85,7 +85,7 @@ export function writeMember(before: Lease | undefined, said: Renewal, now: numbe
   }
 }
 
-/** What a member leaves behind when it goes of its own will. */
+/** The lease of a member that leaves. */
 export function releasedLease(lease: Lease, now: number): Lease {
   const { leaseTransitions = 0 } = lease.spec ?? {}
   const time = microTime(now)

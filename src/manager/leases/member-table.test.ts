@@ -54,7 +54,7 @@ describe('who counts', () => {
     expect([names(), remains]).toEqual([[], ['muster-a']])
   })
 
-  it('tells at the very moment that a member is overdue, once, and of nobody who has left', async () => {
+  it('reports at once that a member is overdue, once, and not for members that have left', async () => {
     table.see(record('a', 1))
     table.see(released(record('b', 1)))
     await clock.advance(5_000)

@@ -1,10 +1,10 @@
 /**
- * Who counts as a member, from what a watch of their leases tells. Us it leaves out.
+ * Which replicas count as members, from a watch of their leases. The own replica is not included.
  *
  * A member counts from when it is seen until it has certainly stopped: it said so in its lease, or its lease has not
- * changed for as long as it lasts *and* a renewal of our own, sent after that, has come back through the watch. Events
- * come in the server's order, so nothing that the member did before then can still be on its way to us. A lease that
- * vanishes proves nothing: anybody may have deleted it while its holder works on.
+ * changed for its duration *and* a renewal of our own, sent after that, has come back through the watch. Watch events
+ * arrive in the server's order, so no earlier change by the member can still be on its way. A deleted lease proves
+ * nothing: it may have been deleted while its holder works on.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { MemberRecord } from './member-lease.ts'
@@ -12,38 +12,40 @@ import { type Contender, beats } from './rendezvous.ts'
 import { createSighting, type Sighting } from './sighting.ts'
 
 export interface MemberTable {
-  /** Those who count, in the order of their names. */
+  /** Members that count, ordered by name. */
   readonly members: readonly MemberRecord[]
   see(record: MemberRecord): void
-  /** Its lease is gone. */
+  /** Its lease was deleted. */
   lose(name: string): void
-  /** These are all there are. */
+  /** The complete list of leases. */
   replace(records: readonly MemberRecord[]): void
-  /** The number of a renewal that is about to be sent. */
+  /** Returns the number of a renewal that is about to be sent. */
   sending(): number
-  /** It has come back through the watch. */
+  /** The renewal has come back through the watch. */
   proven(renewal: number): void
-  /** How many have come so far: what to give to `isBeatenSince`. */
+  /** How many members have arrived so far: the argument of `isBeatenSince`. */
   readonly arrivals: number
-  /** Whether anybody who came after so many arrivals wins this item from `contender`. */
+  /** Whether a member that arrived after so many arrivals wins this item from `contender`. */
   isBeatenSince(arrivals: number, contender: Contender, item: string): boolean
   stop(): void
 }
 
 export interface MemberTableOptions {
   readonly clock: Clock
-  /** Others count than before, or they are in another life. */
+  /** The members have changed, or one of them is in a new life. */
   readonly onChange: () => void
-  /** A lease whose holder has stopped is still there. */
+  /** The lease of a stopped member still exists. */
   readonly onRemains: (record: MemberRecord) => void
-  /** A member has not renewed for as long as its lease lasts: it is out as soon as a renewal sent from now on is proven. */
+  /**
+   * A member has not renewed within its lease duration: it is removed as soon as a renewal sent from now on is proven.
+   */
   readonly onOverdue: () => void
 }
 
 interface Entry {
   record: MemberRecord
   readonly sighting: Sighting
-  /** The first renewal of ours that was sent after it was overdue. */
+  /** Our first renewal that was sent after it became overdue. */
   overdueFrom: number | undefined
   isOut: boolean
   isGone: boolean
@@ -55,7 +57,7 @@ export function createMemberTable({ clock, onChange, onRemains, onOverdue }: Mem
   let members: readonly MemberRecord[] = []
   let next = 1
 
-  /** Works out who counts, and tells when that has changed. */
+  /** Recomputes the members, and reports a change. */
   const settle = (): void => {
     const before = members
     members = [...entries.values()]

@@ -1,4 +1,4 @@
-/** The leases of a group as they come and change: a list, then a watch from there, and again when that ends. */
+/** Lists and watches the leases of a group, and lists again when the watch ends. */
 import type { Clock } from '../../clock/clock.ts'
 import { statusError } from '../../client/api-error.ts'
 import { readJson } from '../../client/body.ts'
@@ -13,9 +13,9 @@ export interface MemberWatchOptions {
   readonly client: Client
   readonly clock: Clock
   readonly group: LeaseName
-  /** The longest wait for an answer. */
+  /** Time limit of a response. */
   readonly timeoutMs: number
-  /** The least time from one list to the next. */
+  /** Minimum time between two lists. */
   readonly retryPeriodMs: number
   readonly onAll: (leases: readonly Lease[]) => void
   readonly onSeen: (lease: Lease) => void
@@ -24,7 +24,7 @@ export interface MemberWatchOptions {
 }
 
 export interface MemberWatch {
-  /** Lists anew: the watch is not to be trusted. */
+  /** Lists again: the watch may be broken. */
   restart(): void
   stop(): Promise<void>
 }
@@ -39,7 +39,7 @@ export function watchMembers(options: MemberWatchOptions): MemberWatch {
   const selection = { namespace: group.namespace, labelSelector: `${groupLabel}=${group.name}` }
 
   async function once(signal: AbortSignal): Promise<void> {
-    // Asked once: there is a rhythm to this loop, too.
+    // Without retries: this loop has its own schedule.
     const path = listPath(leaseResource, selection)
     const { body } = await client.request({ method: 'GET', path, timeoutMs, signal, retry: false })
     const { items, metadata } = readList<Lease>(leaseResource, await readJson(body, 'the list of members'))
@@ -48,7 +48,7 @@ export function watchMembers(options: MemberWatchOptions): MemberWatch {
     const { resourceVersion } = metadata
     const watching = { ...selection, resourceVersion, timeoutSeconds: watchSeconds, timeoutMs, signal }
     for await (const { type, object } of client.watch<Lease>(leaseResource, watching)) {
-      // What came while the stream was being left is not looked at: the next list tells it.
+      // Events that arrive while the stream is being closed are ignored: the next list includes them.
       if (signal.aborted) return
       if (type === 'ERROR') throw statusError(object)
       if (type === 'ADDED' || type === 'MODIFIED') options.onSeen(object)

@@ -53,7 +53,7 @@ describe('rendezvous hashing', () => {
     )
   })
 
-  it('two who know each other never both win, whoever else each of them knows', () => {
+  it('two members that know each other never both win, whichever others they know', () => {
     fc.assert(
       fc.property(contenders(), contenders(), fc.string(), (all, strangers, item) => {
         const [one, other, ...rest] = all

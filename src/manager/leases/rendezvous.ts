@@ -1,11 +1,11 @@
 /**
- * Rendezvous hashing: every member draws a lot for every item, and the highest lot owns it. The lots depend on nothing
- * but the names, so all who know the same members agree without a word.
+ * Rendezvous hashing: each pair of member and item has a score, and the member with the highest score owns the item.
+ * Scores depend on names only, so replicas that know the same members agree without communication.
  *
- * When a member leaves, only its items move; when one comes, only those that it wins. And two members who know each
- * other never both win an item, whoever else either of them knows: that is what sharding rests on.
+ * When a member leaves, only its items move; when one joins, only those that it wins. And two members that know each
+ * other never both win an item, whichever others either of them knows: sharding relies on that.
  *
- * Replicas of different releases must draw the same lots: the numbers are as fixed as a wire format.
+ * Replicas of different releases must compute the same scores: the hash is as fixed as a wire format.
  */
 
 export interface Contender {
@@ -14,7 +14,7 @@ export interface Contender {
   readonly weight?: number | undefined
 }
 
-/** The owner of each item; of none when there are no members. */
+/** The owner of each item; empty when there are no members. */
 export function owners(items: Iterable<string>, members: readonly Contender[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const item of items) {
@@ -30,13 +30,13 @@ export function winnerOf<M extends Contender>(item: string, members: Iterable<M>
   return winner
 }
 
-/** Whether `one` draws the higher lot. Of two equal lots, the lesser name has it. */
+/** Whether `one` has the higher score. Ties go to the lesser name. */
 export function beats(one: Contender, other: Contender, item: string): boolean {
   const difference = lot(item, one) - lot(item, other)
   return difference === 0 ? one.name < other.name : difference > 0
 }
 
-/** The logarithm makes a share proportional to its weight, and leaves all other shares among themselves as they are. */
+/** The logarithm makes a share proportional to its weight, and leaves the ratios of all other shares unchanged. */
 function lot(item: string, { name, weight = 1 }: Contender): number {
   return Math.log((hash(`${name}\n${item}`) + 0.5) / 2 ** 53) / weight
 }

@@ -1,9 +1,9 @@
-/** What a process calls itself in Leases: where it is, and nobody else's. */
+/** The identity of a process in Leases: its host name and a random part. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { trimEnd } from '../../kube/trim-end.ts'
 
-/** Fit to be part of an object's name. Chance makes it one's own: in containers, hosts and process ids come again. */
+/** Valid as part of an object name. The random part makes it unique: host names and process ids recur in containers. */
 export function replicaName(): string {
   const words = hostname()
     .toLowerCase()

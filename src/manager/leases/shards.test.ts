@@ -88,7 +88,7 @@ describe('shards', () => {
     expect(share(a!).length + share(b!).length + share(c).length).toBe(items.length)
   })
 
-  it('a newcomer whom nobody notices begins after a lease time, when the others have stopped', async () => {
+  it('a new replica that no other notices starts after a lease duration, when the others have stopped', async () => {
     const [a] = await gather(['a'])
     a!.machine.network = 'silent'
     const b = replica('b')
@@ -154,7 +154,7 @@ describe('shards', () => {
     ])
   })
 
-  it('nobody takes over before what was under way has ended', async () => {
+  it('no replica takes over before the work in progress has ended', async () => {
     const [a] = await gather(['a'])
     const { promise, resolve } = Promise.withResolvers<void>()
     a!.shards.onChange(() => promise)
@@ -227,7 +227,7 @@ describe('shards', () => {
     for (const [item, fence] of fences) expect(a!.shards.isHeld(fence, a!.machine.clock.now())).toBe(!moved.has(item))
   })
 
-  it('a lease that somebody deletes moves nothing before its holder has stopped', async () => {
+  it('a deleted lease moves nothing before its holder has stopped', async () => {
     const [a, b] = await gather(['a', 'b'])
     const kept = share(b!)
     a!.machine.network = 'silent'
@@ -247,7 +247,7 @@ describe('shards', () => {
     expect([share(a!), share(b!)]).toEqual(before)
   })
 
-  it('a watch that tells nothing is replaced', async () => {
+  it('a watch without events is replaced', async () => {
     const [a] = await gather(['a', 'b'])
     const begun = a!.machine.sent.length
     a!.machine.stall()
@@ -285,7 +285,7 @@ describe('shards', () => {
     expect(() => replica('b', { weight })).toThrow('weight must be greater than 0')
   })
 
-  it('what others write into annotations harms nobody', async () => {
+  it('invalid annotations have no effect', async () => {
     const [a] = await gather(['a'])
     const names = ['muster-x', 'muster-y', 'muster-z']
     const texts = ['{', '[]', '{"life":1,"renewal":"x","weight":-1,"counts":{"length":9}}']

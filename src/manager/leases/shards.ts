@@ -1,21 +1,21 @@
 /**
- * Sharding: replicas split items (operators, clusters) among themselves, and none is worked by two.
+ * Sharding: replicas split items (operators, clusters) among themselves, so that no two of them work on the same item.
  *
- * Each replica keeps a Lease of its own and watches those of the others; rendezvous hashing says who wins which item
- * (`rendezvous.ts`). Two replicas that count each other never win the same one, whoever else they count. So two rules
- * are enough:
+ * Each replica holds a Lease of its own and watches those of the others; rendezvous hashing decides which one wins an
+ * item (`rendezvous.ts`). Two replicas that count each other never win the same item, whichever others they count. So
+ * two rules are enough:
  *
- * 1. A replica works only while a renewal that it sent less than the renew deadline ago has come back through its watch.
- *    That proves that its lease is renewed, and that it has seen every lease that was there when it sent it.
- * 2. It begins to work when all others have said in their leases that they count it, or when a lease time has passed:
- *    by then those who did not see it come have stopped, by rule 1.
+ * 1. A replica works only while a renewal that it sent less than the renew deadline ago has come back through its
+ * watch. That proves that its lease is renewed, and that it has seen every lease that existed when it sent the renewal.
+ * 2. It starts to work when all others have stated in their leases that they count it, or when a lease duration has
+ * passed: by then replicas that did not see it have stopped, by rule 1.
  *
- * A replica that breaks off (rule 1) may have been given up by the others, and begins anew (rule 2), in a new life. When
- * others give one up is told in `member-table.ts`: never before it has broken off. Clocks are not compared; they may run
- * at rates as different as renew deadline and lease duration are.
+ * A replica that stops by rule 1 may have been given up by the others, and starts again by rule 2, in a new life.
+ * `member-table.ts` decides when a replica is given up: never before it has stopped. Clocks are not compared; they may
+ * run at rates as different as renew deadline and lease duration are.
  *
- * Whoever sees a member become overdue renews at that moment, and not at the next turn of its own rhythm: the share of a
- * dead one moves a lease time after its last renewal was seen, and as much later as a renewal takes to come back.
+ * A replica that sees a member become overdue renews at that moment, and not at its next regular renewal: the share of
+ * a dead replica moves a lease duration after its last renewal was seen, plus the time of one renewal.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -34,13 +34,16 @@ export interface ShardsOptions extends Partial<LeaseTimes> {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
-  /** Where the leases are, and what their names begin with: the same for all replicas that share the work. */
+  /** Namespace and name prefix of the leases: the same for all replicas that share the work. */
   readonly group: LeaseName
-  /** Of this process alone, and fit to be part of a name. One that takes a dead one's waits until its lease is over. */
+  /**
+   * Unique to this process, and valid as part of a name. A process with the identity of a dead one waits until that
+   * lease expires.
+   */
   readonly identity: string
   /** Twice the weight, twice the items. @default 1 */
   readonly weight?: number | undefined
-  /** What a round failed of; the next is tried in time. @default ignored */
+  /** A round failed; the next one is not delayed. @default ignored */
   readonly onProblem?: ((error: unknown) => void) | undefined
 }
 
@@ -50,7 +53,7 @@ export interface ShardMember {
   readonly weight: number
 }
 
-/** The time in which an item is a replica's, from when it got it to when it loses it. */
+/** Fencing token: the period in which this replica owns an item. */
 export interface ShardFence {
   readonly item: string
   readonly holder: string
@@ -59,20 +62,20 @@ export interface ShardFence {
 }
 
 export interface Shards {
-  /** All who count, this one among them when it works. */
+  /** All members, including this replica while it works. */
   readonly members: readonly ShardMember[]
-  /** Whether this replica is to work the item, at this very moment. */
+  /** Whether this replica owns the item at this moment. */
   owns(item: string): boolean
-  /** Take it before working out what to write. Undefined: the item is not ours. */
+  /** Take it before computing what to write. Undefined: another replica owns the item. */
   fence(item: string): ShardFence | undefined
-  /** Whether the item has been ours ever since, and a write may still leave. */
+  /** Whether this replica has owned the item ever since, and a write may still be sent. */
   isHeld(fence: ShardFence, now: number): boolean
   /**
-   * What this replica owns may have changed. Others take over when the promises that listeners return are settled, or
-   * after a lease time: end what is under way for items that are lost. Returns what stops the calls.
+   * The owned items may have changed. Others take over when the promises returned by listeners are settled, or after a
+   * lease duration: end the work on lost items. Returns a function that unsubscribes.
    */
   onChange(listener: () => void | Promise<void>): () => void
-  /** Works nothing more, and hands over at once: call it when the work is done. */
+  /** Stops owning items and hands over at once: call it when the work is done. */
   leave(): Promise<void>
 }
 
@@ -85,31 +88,31 @@ export function joinShards(options: ShardsOptions): Shards {
   const self = { name: memberLeaseName(group, identity), weight }
   const requests = leaseRequests(client)
   const stop = new AbortController()
-  /** Between two renewals. Ended early, the next one is sent now. */
+  /** The wait between two renewals. Aborting it sends the next one. */
   let pause = new AbortController()
-  // One request that hangs must leave time for another.
+  // A request that hangs must leave time for another.
   const timeoutMs = renewDeadlineMs / 2
   const sending = { timeoutMs, signal: stop.signal }
 
-  /** By it we know what this process wrote; others may share our identity by mistake. */
+  /** Identifies the writes of this process; another may share our identity by mistake. */
   const nonce = Math.floor(random.next() * 2 ** 52).toString(36)
   let lives = 0
   let since = clock.now()
   const life = (): string => `${nonce}.${lives}`
 
-  /** Our lease as the server last showed it. */
+  /** Our lease as the server last returned it. */
   let own: Lease | undefined
   let answered = 0
   /** Renewals that were sent and have not come back. */
   const attempts = new Map<number, Attempt>()
   const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: breakOff })
   const namesake = createSighting(clock)
-  /** Our life has been seen by the server, and has not been interrupted since. */
+  /** The server has our life, without interruption since. */
   let isKnown = false
   let isWorking = false
   let isLeaving = false
   let patience: Timer | undefined
-  /** Settled by the first list of this life: who renews and cannot see would keep its share from those who can. */
+  /** Settled by the first list of this life: a replica that renews without a working watch would block its share. */
   let sight = Promise.withResolvers<void>()
   let isSeeing = false
 
@@ -120,16 +123,16 @@ export function joinShards(options: ShardsOptions): Shards {
     onOverdue: () => pause.abort(),
   })
   const listeners = new Set<() => void | Promise<void>>()
-  /** The lives of those who may take what they win: what was under way here when they came has ended. */
+  /** Lives of the members that may take the items they win: our work on those items has ended. */
   let yielded: { readonly version: number; readonly lives: ReadonlySet<string> } = { version: 0, lives: new Set() }
   let version = 0
-  /** What we would own if we worked, for all that anybody asked about. */
+  /** Whether we would own an item, for all items that were asked about. */
   const won = new Map<string, boolean>()
 
   const isOurs = (record: MemberRecord): boolean => record.life.startsWith(`${nonce}.`)
   const read = (lease: Lease): MemberRecord => readMember(lease, leaseDurationMs)
 
-  async function tell(): Promise<void> {
+  async function notifyListeners(): Promise<void> {
     const endings = [...listeners].map(async (listener) => await listener())
     for (const ending of await Promise.allSettled(endings)) if (ending.status === 'rejected') onProblem(ending.reason)
   }
@@ -140,11 +143,11 @@ export function joinShards(options: ShardsOptions): Shards {
   }
 
   async function yieldTo(next: typeof yielded): Promise<void> {
-    await tell()
+    await notifyListeners()
     if (next.version > yielded.version) yielded = next
   }
 
-  /** Others may have given us up: what was ours is ours no more, and we come as a new one. */
+  /** Others may have given us up: we lose all items, and join again in a new life. */
   function breakOff(): void {
     hold.end()
     for (const attempt of attempts.values()) hold.drop(attempt)
@@ -158,24 +161,24 @@ export function joinShards(options: ShardsOptions): Shards {
     watch.restart()
     if (!isWorking) return
     isWorking = false
-    void tell()
+    void notifyListeners()
   }
 
   function begin(): void {
     if (isWorking || isLeaving) return
     patience?.cancel()
     isWorking = true
-    void tell()
+    void notifyListeners()
   }
 
   function beginIfCounted(): void {
     if (isKnown && table.members.every(({ counts }) => counts.has(life()))) begin()
   }
 
-  /** Our lease came through the watch, or in a list after all others. */
+  /** Our lease came through the watch, or at the end of a list. */
   function onOwn(record: MemberRecord): void {
     if (!isOurs(record)) {
-      // Somebody has our name: whoever it is, the lease is not ours.
+      // Another process has our identity: the lease is not ours.
       if (own) onOwnGone()
       return
     }
@@ -235,7 +238,9 @@ export function joinShards(options: ShardsOptions): Shards {
     breakOff()
   }
 
-  /** Our lease, to be renewed; undefined: there is none. @throws when it is another's and not over */
+  /**
+   * Our lease, to be renewed; undefined: there is none. @throws when another process holds it and it has not expired
+   */
   async function find(): Promise<Lease | undefined> {
     let lease: Lease
     try {
@@ -289,15 +294,16 @@ export function joinShards(options: ShardsOptions): Shards {
         if (!stop.signal.aborted) onProblem(error)
       }
       await slept
-      // What was just sent has had no time to come back.
+      // The renewal that was just sent has had no time to come back.
       if (signal.aborted) continue
-      // The server took renewals that the watch does not show: it may be dead, and would tell nothing else either.
+      // The server accepted renewals that the watch does not show: the watch may be broken, and would miss everything
+      // else too.
       const pending = [...attempts.keys()].filter((renewal) => renewal <= answered)
       if (pending.length >= 2) watch.restart()
     }
   }
 
-  /** A lease that nobody holds any more is cleared away by one of those who are left. */
+  /** A lease of a stopped member is deleted by one of the remaining ones. */
   async function sweep({ name, lease }: MemberRecord): Promise<void> {
     if (!isKnown || winnerOf(name, [self, ...table.members]) !== self) return
     try {
@@ -341,7 +347,7 @@ export function joinShards(options: ShardsOptions): Shards {
       left ??= (async () => {
         isLeaving = true
         isWorking = false
-        await tell()
+        await notifyListeners()
         stop.abort()
         pause.abort()
         sight.resolve()

@@ -1,13 +1,13 @@
 /**
- * A sighting: somebody else's lease as we last saw it change. It is overdue when it has not changed for as long as it
- * lasts, counted from the moment we saw the change and by a timer alone: what the lease says about times is the word of
- * another machine's clock, and ours may be set.
+ * A sighting: the lease of another process as we last saw it change. It is overdue when it has not changed for its
+ * duration, counted from the moment we saw the change, and by a timer only: the times in the lease come from another
+ * machine's clock, and our own clock may be set.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
 export interface Sighting {
   readonly isOverdue: boolean
-  /** `state` is whatever differs from renewal to renewal. */
+  /** `state` is any value that differs from renewal to renewal. */
   see(state: string, lastsMs: number): void
   stop(): void
 }

@@ -1,6 +1,6 @@
 /**
- * A term: the right to write, as long as it lasts. It is taken before anything is worked out, and looked at again before
- * each write leaves: what was worked out in one term is not written in another.
+ * A term: the right to write, while it lasts. It is taken before a plan is computed, and checked again before each
+ * write is sent: a plan that was computed in one term is never written in another.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Live } from '../../operator/live.ts'
@@ -9,7 +9,7 @@ import type { Election } from './election.ts'
 import type { Shards } from './shards.ts'
 
 export interface Term {
-  /** What says whether it still lasts. Undefined: it is somebody else's. */
+  /** Returns a check whether the term still lasts. Undefined: another replica has the right. */
   begin(): (() => boolean) | undefined
 }
 
@@ -31,7 +31,7 @@ export function shardTerm(shards: Shards, item: string, clock: Clock): Term {
   }
 }
 
-/** Of several rights, all are needed. */
+/** All of several terms are needed. */
 export function allOf(terms: readonly Term[]): Term {
   return {
     begin() {
@@ -42,17 +42,20 @@ export function allOf(terms: readonly Term[]): Term {
   }
 }
 
-/** What a run begins with: one that is somebody else's is never held, not even when the right comes meanwhile. */
+/**
+ * The check for one reconcile: if another replica has the right now, it stays false even when this replica gets the
+ * right meanwhile.
+ */
 export function beginTerm(term: Term): () => boolean {
   return term.begin() ?? (() => false)
 }
 
-/** A write or a call that was not made. It comes again as those that were overtaken do. */
+/** A write or call that was not made. Retried like a conflict. */
 export function termOver(): MusterError {
   return new MusterError('TermOver', 'Another replica has the right to write this, or will have it soon.')
 }
 
-/** Commands and calls that are not made once the term is over: what they do cannot be undone either. */
+/** Refuses commands and calls once the term is over: they cannot be undone either. */
 export function fencedLive(live: Live, isHeld: () => boolean): Live {
   return {
     available: live.available,

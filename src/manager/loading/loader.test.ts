@@ -107,7 +107,7 @@ describe('an operator', () => {
     await loader.close()
   })
 
-  it('does not keep a guest that was looked at and is fetched by nobody', async () => {
+  it('does not keep a guest that was opened for its declarations and is not used', async () => {
     const from = fileURLToPath(new URL('../isolation/mischief/operator.ts', import.meta.url))
     const clock = virtualClock()
     const loader = loaderIn({ clock })
@@ -149,10 +149,10 @@ describe('an operator that cannot be loaded', () => {
     expect(await problemOf('from=@acme/missing/ops')).toContain('npm install @acme/missing')
     expect(await problemOf('from=ops.js')).toContain('For the file, write ./ops.js.')
     expect(await problemOf('from=closed')).toContain('The package closed has no "." to import')
-    expect(await problemOf()).toContain('operators.a: nobody knows it; there are own; from says where')
+    expect(await problemOf()).toContain('operators.a: unknown operator; there are own; set from')
   })
 
-  it('keeps nobody waiting for ever', async () => {
+  it('does not block the loader for ever', async () => {
     await file('hangs.mjs', `await new Promise(() => {}); export const operator = ${source('a')}`)
     const clock = virtualClock()
     const loader = loaderIn({ clock })
@@ -177,7 +177,7 @@ describe('an operator that cannot be loaded', () => {
     expect((await loader.load('a', section)).operator.name).toBe('a')
   })
 
-  it('harms none of the others, and is told once', async () => {
+  it('does not affect the others, and is reported once', async () => {
     await file('good.mjs', `export const operator = ${source('good')}`)
     await file('bad.mjs', `throw new Error('no')`)
     const problems: string[] = []

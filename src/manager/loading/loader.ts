@@ -1,9 +1,9 @@
 /**
- * A loader: from the section of an operator to the operator. It is built in, or given on the command line, or the section
- * says where it is `from`: a file, or an npm package; or it is a program. One that is to be isolated is never loaded here: its runner loads it
- * where it is to run, and tells what it declares.
+ * Loads operators from their sections in the settings. An operator is built in, given on the command line, named by
+ * `from` (a file or an npm package), or an external program. An operator that is to be isolated is never loaded in this
+ * thread: its runner loads it in its guest, and reports what it declares.
  *
- * Whatever is wrong with one of them is that one's trouble: it is named with the path of its setting, and the others load.
+ * An error concerns one operator only: it names the path of the setting, and the other operators load.
  */
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
@@ -24,39 +24,42 @@ import { fileOf, loadModule, operatorOfModule, unusable } from './module.ts'
 import { resolvePackage } from './package.ts'
 import { programFile } from './program-file.ts'
 
-/** How long a runner is kept that was opened to see what its operator declares: longer than replicas take to share. */
+/**
+ * How long a runner is kept that was opened to read an operator's declarations: longer than replicas take to divide the
+ * work.
+ */
 const unfetchedMs = 30_000
 
-/** An operator that is there without `from`. */
+/** An operator that is available without `from`. */
 export interface GivenOperator {
   readonly name: string
   load(): Promise<Operator>
-  /** `FILE#NAME`: where it is found by a runner, if it may be isolated. */
+  /** `FILE#NAME` for a runner, if it may be isolated. */
   readonly module?: string
-  /** Runs only where the settings have a section for it: a part of muster that not everybody wants. @default false */
+  /** Runs only if the settings have a section for it: an optional part of Muster. @default false */
   readonly isOptional?: boolean
 }
 
 export interface LoaderOptions {
   readonly given?: readonly GivenOperator[]
-  /** Where `from` starts from: the folder of the configuration file. @default the working directory */
+  /** Base of relative paths in `from`: the folder of the configuration file. @default the working directory */
   readonly folder?: string | undefined
-  /** Files of the manager beside those that settings name: isolated operators do not read them. */
+  /** Files of the manager, besides those that settings name, that isolated operators must not read. */
   readonly own?: Omit<OwnFilesOptions, 'settings'>
   readonly clock?: Clock
-  /** How long a module may take to be there. @default 10_000 */
+  /** How long loading a module may take. @default 10_000 */
   readonly timeoutMs?: number
-  /** What isolated operators print, and what becomes of them. @default silent */
+  /** Receives output and failures of isolated operators. @default silent */
   readonly log?: Log
-  /** Makes an operator of a program that a section names: the contract's `programLoader`. @default programs are refused */
+  /** Makes an operator of an external program: the contract's `programLoader`. @default programs are refused */
   readonly programs?: LoadProgram
-  /** Hears what is being loaded in this thread: a module may keep it for long. @default nobody */
+  /** Notified of modules that are loaded in this thread, which may block it. @default not watched */
   readonly thread?: ThreadWatch | undefined
-  /** What keeps an operator from being loaded, for `declared`, which does without it. */
+  /** Receives errors of `declared`, which omits the failed operators. */
   readonly onProblem?: (operator: string, problem: MusterError) => void
 }
 
-/** `folder` is where paths start from. */
+/** `folder` is the base of relative paths. */
 export type LoadProgram = (
   name: string,
   section: OperatorSettings & { readonly program: ProgramSettings },
@@ -68,38 +71,38 @@ export interface LoadedOperator {
   readonly operator: Operator
   /** Where its reconciles run. @default in this thread */
   readonly run?: Runner['run']
-  /** Who hosts it, where it is no set of controllers. @default `hostOperator` */
+  /** Hosts an operator that is not a set of controllers. @default `hostOperator` */
   readonly host?: HostedOptions['host']
   readonly close?: () => Promise<void>
 }
 
 export interface Loader {
-  /** @throws ModuleUnusable and whatever a runner throws, naming the setting */
+  /** @throws ModuleUnusable and errors of the runner, naming the setting */
   load(name: string, section: OperatorSettings): Promise<LoadedOperator>
-  /** What is known of the operators that are to run: for `openConfiguration`. Never fails. */
+  /** The declarations of the enabled operators: for `openConfiguration`. Never fails. */
   declared(settings: Settings): Promise<readonly Declared[]>
-  /** `FILE#NAME`: where its code is. Undefined: nobody knows, it is built in. */
+  /** `FILE#NAME` of its code. Undefined: it is built in. */
   moduleOf(name: string, section: OperatorSettings): Promise<string | undefined>
-  /** Ends what was started to be looked at and never taken. */
+  /** Closes runners that were opened for `declared` and never used. */
   close(): Promise<void>
 }
 
 export function createLoader(options: LoaderOptions = {}): Loader {
   const { given = [], folder = process.cwd(), clock = systemClock, timeoutMs = 10_000, onProblem } = options
   const known = new Map(given.map((one) => [one.name, one]))
-  /** Those in this thread, by where they are from: a module is loaded once. */
+  /** Operators in this thread, by module: each is loaded once. */
   const modules = new Map<string, Promise<Operator>>()
   const failed = new Set<string>()
-  /** Those that did not come in time, and have not since: nobody waits for them again. */
+  /** Modules that timed out and are still loading: they are not waited for again. */
   const late = new Set<string>()
-  /** Runners that were opened to see what their operators declare, by all that they were opened with. */
+  /** Runners that were opened for `declared`, by all of their options. */
   const waiting = new Map<string, { readonly runner: Runner; readonly timer: Timer }>()
-  /** By name, what was seen last, and of which it was. */
+  /** The latest declaration by operator name, and the key that it belongs to. */
   const described = new Map<string, { readonly key: string; readonly operator: Operator }>()
-  /** The last that were seen. */
+  /** The latest settings. */
   let settings: Settings | undefined
-  /** What was said of an operator last: it is not repeated. */
-  const told = new Map<string, string>()
+  /** The last reported problem of each operator, which is not repeated. */
+  const reported = new Map<string, string>()
 
   const inTime = async <T>(loading: Promise<T>, what: string): Promise<T> => {
     const over = Promise.withResolvers<never>()
@@ -115,7 +118,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     }
   }
 
-  /** `FILE#NAME`, from the file system's root. */
+  /** `FILE#NAME` with an absolute path. */
   const referenceOf = async (from: string): Promise<string> => {
     const place = fileOf(from)
     const file = /^\.{0,2}\//.test(place) ? path.resolve(folder, place) : await resolvePackage(place, folder)
@@ -125,7 +128,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   const inline = async (reference: string): Promise<Operator> => {
     let module = modules.get(reference)
     if (!module) {
-      // A module that failed is kept by Node as it failed; whoever has mended it wants it tried anew.
+      // Node caches the failure of a module: after a fix, it must be loaded anew.
       module = loadModule(reference, { anew: failed.has(reference) }).then(operatorOfModule)
       modules.set(reference, module)
       module.then(
@@ -163,7 +166,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     return kept?.runner
   }
 
-  /** It may be another replica's, or settings that were refused: who is not fetched soon is not kept. */
+  /** Another replica may run the operator, or the settings may be rejected: an unused runner is closed soon. */
   const keep = (key: string, runner: Runner): void => {
     const timer = clock.after(unfetchedMs, () => {
       waiting.delete(key)
@@ -180,7 +183,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     }
     const built = known.get(name)
     if (from === undefined && !built) {
-      throw unusable(`nobody knows it${guessAmong(name, [...known.keys()])}; from says where an operator is loaded.`)
+      throw unusable(`unknown operator${guessAmong(name, [...known.keys()])}; set from to its file or package.`)
     }
     const reference = from === undefined ? built!.module : await referenceOf(from)
     if (isolation === 'inline') {
@@ -215,7 +218,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
 
   const look = async (name: string, section: OperatorSettings): Promise<Declared> => {
     if (section.program) {
-      // It has no settings of its own that would have to be known; whether it is there at all, people want to know.
+      // A program declares no settings; but a missing file is reported.
       await programFile(section.program.command, folder).catch((error: unknown) => {
         throw placed(`operators.${name}.program.command`, error)
       })
@@ -235,12 +238,12 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   const attempt = async (name: string, looking: Promise<Declared>): Promise<readonly Declared[]> => {
     try {
       const operator = await looking
-      told.delete(name)
+      reported.delete(name)
       return [operator]
     } catch (error) {
       const problem = isMusterError(error) ? error : placed(`operators.${name}`, error)
-      if (told.get(name) !== problem.message) onProblem?.(name, problem)
-      told.set(name, problem.message)
+      if (reported.get(name) !== problem.message) onProblem?.(name, problem)
+      reported.set(name, problem.message)
       return []
     }
   }
@@ -265,7 +268,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   }
 }
 
-/** The error, with the setting in front. */
+/** The error, prefixed with the setting. */
 function placed(setting: string, error: unknown): MusterError {
   if (isMusterError(error)) return new MusterError(error.name, `${setting}: ${error.message}`, { cause: error })
   return unusable(`${setting}: ${error instanceof Error ? error.message : String(error)}`, error)

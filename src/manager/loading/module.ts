@@ -1,6 +1,5 @@
 /**
- * What a person wrote, loaded: a TypeScript or JavaScript file that exports an operator. `FILE` will do where it exports
- * one; `FILE#NAME` says which.
+ * Loads a TypeScript or JavaScript module that exports an operator: `FILE` if it exports one, `FILE#NAME` to choose.
  */
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -10,9 +9,9 @@ import { nearest } from '../../kube/nearest.ts'
 import type { Operator } from '../../operator/operator.ts'
 
 export interface LoadedModule {
-  /** As it was given. */
+  /** As given. */
   readonly file: string
-  /** What stands behind `#`. */
+  /** The part after `#`. */
   readonly name: string | undefined
   readonly exported: Readonly<Record<string, unknown>>
 }
@@ -26,7 +25,7 @@ export function fileOf(reference: string): string {
 let loads = 0
 
 /**
- * `anew`: what the file has kept in its memory since it was loaded last is gone, as after a restart.
+ * `anew`: loads the file again, without the state of the earlier load, as after a restart.
  * @throws ModuleUnusable
  */
 export async function loadModule(
@@ -43,7 +42,7 @@ export async function loadModule(
     const exported = (await import(pathToFileURL(path.resolve(file)).href + query)) as LoadedModule['exported']
     return { file, name, exported }
   } catch (error) {
-    // A definition that contradicts itself says so better than we could.
+    // Errors of definitions explain themselves.
     if (error instanceof MusterError) throw error
     throw unusable(`${file} cannot be loaded: ${explain(error)}`, error)
   }
@@ -70,7 +69,7 @@ async function didYouMean(file: string): Promise<string> {
   return near === undefined ? '' : ` Did you mean "${path.join(path.dirname(file), near)}"?`
 }
 
-/** The cause and, where it is known, the line. */
+/** The cause and, where known, the line. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return `it throws ${String(error)}.`
   const { code } = error as NodeJS.ErrnoException
@@ -80,7 +79,7 @@ function explain(error: unknown): string {
     const [, from, by] = /^Cannot find module '([^']+)'.* imported from (.+)/.exec(error.message) ?? []
     if (from !== undefined && by !== undefined) return `${shown(by)} imports ${shown(from)}, which does not exist.`
   }
-  // Node puts the place of a mistake in TypeScript before the stack, as a path; of others it is in the stack, as a URL.
+  // Node puts the position of a TypeScript error before the stack, as a path; that of others is in the stack, as a URL.
   const stack = error.stack ?? ''
   const [, place, line] = /^(.+):(\d+)\n/.exec(stack) ?? urlIn(stack) ?? []
   const where =
@@ -96,7 +95,7 @@ function urlIn(stack: string): readonly string[] | undefined {
   return undefined
 }
 
-/** A path as a person would write it from here. */
+/** The path relative to the working directory. */
 function shown(file: string): string {
   const relative = path.relative('', file)
   return relative.startsWith('..') ? file : relative
@@ -117,7 +116,7 @@ export function unusable(message: string, cause?: unknown): MusterError {
   return new MusterError('ModuleUnusable', message, { cause })
 }
 
-// By their looks: the project may have a muster of its own, and that one made them.
+// By shape: the project may use another copy of Muster, so `instanceof` would fail.
 export function isOperatorModule(value: unknown): value is Operator {
   return isObject(value) && ['controllers', 'inputs', 'outputs', 'kinds'].every((name) => Array.isArray(value[name]))
 }

@@ -1,6 +1,6 @@
 /**
- * Where a package is, seen from a folder: as Node finds it for a file there that imports it. Nothing is downloaded; what is
- * not installed is named.
+ * Resolves a package from a folder, as Node does for an import in a file there. Nothing is downloaded; an error names a
+ * missing package.
  */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import { unusable } from './module.ts'
 
-/** The file that `specifier` (`package`, `@scope/package/part`) stands for. @throws ModuleUnusable */
+/** The file of a specifier (`package`, `@scope/package/part`). @throws ModuleUnusable */
 export async function resolvePackage(specifier: string, folder: string): Promise<string> {
   const from = path.join(folder, 'muster.js')
   try {
@@ -36,7 +36,7 @@ function nameOf(specifier: string): string {
     .join('/')
 }
 
-/** As `exports` calls it. */
+/** The key in the package's `exports`. */
 function partOf(specifier: string): string {
   return `.${specifier.slice(nameOf(specifier).length)}`
 }
@@ -49,7 +49,7 @@ function findPackage(specifier: string, from: string): string | undefined {
   }
 }
 
-/** For packages that can be imported and not required: `require.resolve` knows nothing of them. */
+/** For packages that can be imported but not required: `require.resolve` does not support them. */
 async function importedFile(specifier: string, from: string): Promise<string | undefined> {
   const manifest = findPackage(nameOf(specifier), from)
   if (manifest === undefined) return undefined
@@ -69,7 +69,7 @@ async function importedFile(specifier: string, from: string): Promise<string | u
 
 const conditions: ReadonlySet<string> = new Set(['node', 'import', 'module-sync', 'default'])
 
-/** The first that fits, as the package orders them. */
+/** The first condition that matches, in the package's order. */
 function targetOf(entry: Json | undefined): string | undefined {
   if (typeof entry === 'string') return entry
   const members = isJsonArray(entry)

@@ -1,10 +1,10 @@
-/** The file of a program that a section names. */
+/** Finds the file of an external program. */
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { unusable } from './module.ts'
 
-/** From the file system's root; a name in PATH stays one. @throws ModuleUnusable */
+/** An absolute path; a name in PATH stays as it is. @throws ModuleUnusable */
 export async function programFile(command: string, folder: string): Promise<string> {
   if (!command.includes('/')) return command
   const file = path.resolve(folder, command)

@@ -1,6 +1,6 @@
 /**
- * A line of a manager's log: what is reported, without its time and its level, which the writer adds. A member called `level` would take the
- * place of the line's own, and log tools would read it as a severity: so the type has no room for one.
+ * One line of a manager's log, without its time and level, which the writer adds. A member called `level` would replace
+ * the line's own, and log tools would read it as the severity: so the type excludes it.
  */
 import type { JsonObject } from '../../kube/json.ts'
 

@@ -1,12 +1,12 @@
-/** V8's own garbage collector, for those who know a better moment than it does. */
+/** V8's garbage collector, callable at a better moment than V8 would choose. */
 export type Collector = (how: { readonly type: 'major' | 'minor'; readonly flavor?: 'last-resort' }) => void
 
 let known: Collector | undefined
 
-/** Nothing but a flag makes it visible, and only to a context that is made after it was set. */
+/** It is exposed by a flag, and only to a context that is created after the flag was set. */
 export function exposedCollector(): Collector {
   if (known) return known
-  // At hand, and loaded only now: a manager that never rests has no use for them.
+  // Loaded on demand: a manager that is never idle does not need it.
   process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc')
   known = process.getBuiltinModule('node:vm').runInNewContext('gc') as Collector
   return known

@@ -45,7 +45,7 @@ describe('memory at rest', () => {
     small.close()
   })
 
-  it('is nobody’s business after the end', async () => {
+  it('is not collected after the end', async () => {
     const { clock, state, small } = stage()
     state.isIdle = true
     small.close()
@@ -53,7 +53,7 @@ describe('memory at rest', () => {
     expect(state.collected).toBe(0)
   })
 
-  it('can be collected for real: what nobody holds is gone', async () => {
+  it('can be collected for real: unreferenced memory is gone', async () => {
     const clock = virtualClock()
     const freed = Promise.withResolvers<void>()
     const registry = new FinalizationRegistry(() => freed.resolve())

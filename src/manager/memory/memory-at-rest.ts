@@ -1,30 +1,29 @@
 /**
- * Memory given back at rest. V8 collects garbage when somebody allocates: a manager that has filled its caches and then has
- * nothing to do keeps what the start left behind, half as much again as it needs, for as long as nothing happens. So once
- * nothing waits or runs, and much has been taken since the last time, it is collected at once. That takes a tenth of a
- * second, in which nobody waits for anything.
+ * Returns memory to the system when the manager is idle. V8 collects garbage on allocation: an idle manager would keep
+ * the garbage of its start, half as much again as it needs. So once no key is queued or running and the heap has grown
+ * much since the last collection, it collects. That takes a tenth of a second, in which no reconcile is waiting.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { exposedCollector } from './exposed-collector.ts'
 
 export interface MemoryAtRestOptions {
   readonly clock: Clock
-  /** Nothing waits or runs. */
+  /** No key is queued or running. */
   readonly isIdle: () => boolean
-  /** What the heap has taken from the system. @default this process's */
+  /** Heap size. @default this process's */
   readonly heapBytes?: () => number
-  /** @default everything, and what is free is given back */
+  /** @default a full collection that returns free memory */
   readonly collect?: () => void
-  /** How often it is looked; what is idle twice in a row is at rest. @default 5000 */
+  /** How often it checks; idle at two checks in a row is at rest. @default 5000 */
   readonly lookMs?: number
-  /** Less than this is not worth it. @default 32 MB */
+  /** Growth that is worth a collection. @default 32 MB */
   readonly leastBytes?: number
 }
 
 export function keepSmall(options: MemoryAtRestOptions): { close(): void } {
   const { clock, isIdle, heapBytes = ownHeap, collect = collectAll, lookMs = 5000, leastBytes = 32e6 } = options
   let wasIdle = false
-  /** After the last time; undefined: there was none. */
+  /** The heap size after the last collection; undefined: there was none. */
   let after: number | undefined
   let timer = clock.after(lookMs, look)
 

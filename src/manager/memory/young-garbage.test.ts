@@ -29,7 +29,7 @@ describe('young garbage', () => {
     expect(state.collected).toBe(1)
   })
 
-  it('is left alone while somebody works, until that ends', async () => {
+  it('is left alone while a reconcile is in progress', async () => {
     const { clock, state, garbage } = stage()
     state.isIdle = false
     garbage.ended()
@@ -49,7 +49,7 @@ describe('young garbage', () => {
     expect(state.collected).toBe(0)
   })
 
-  it('is nobody’s business after the end', async () => {
+  it('is not collected after the end', async () => {
     const { clock, state, garbage } = stage()
     garbage.ended()
     garbage.close()

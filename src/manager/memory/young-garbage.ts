@@ -1,28 +1,28 @@
 /**
- * Young garbage, collected between runs. V8 collects what is short-lived when its nursery is full, which is while somebody
- * allocates, which is while somebody works: one change in twenty would wait some milliseconds for it before its write
- * leaves. So a while after a run, when nothing waits or runs, what it left behind is collected in a fraction of a
- * millisecond, and the next run begins with an empty nursery. Under load nothing changes: then V8 decides, as ever.
+ * Collects young garbage between reconciles. V8 collects it when its young generation is full, which happens during
+ * work: one change in twenty would wait some milliseconds for it before its write is sent. So shortly after a
+ * reconcile, when no key is queued or running, its garbage is collected in a fraction of a millisecond, and the next
+ * reconcile starts with an empty young generation. Under load nothing changes: V8 decides, as usual.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { exposedCollector } from './exposed-collector.ts'
 
 export interface YoungGarbageOptions {
   readonly clock: Clock
-  /** Nothing waits or runs. */
+  /** No key is queued or running. */
   readonly isIdle: () => boolean
-  /** What the nursery holds. @default this process's */
+  /** Size of the young generation. @default this process's */
   readonly youngBytes?: () => number
-  /** @default V8's own, of the nursery alone */
+  /** @default a collection of the young generation */
   readonly collect?: () => void
-  /** After a run, before it is looked: what the run set off has come back by then. @default 5 */
+  /** Delay after a reconcile: the watch events of its writes have arrived by then. @default 5 */
   readonly afterMs?: number
-  /** Less than this is not worth it. @default 2 MB */
+  /** Garbage that is worth a collection. @default 2 MB */
   readonly leastBytes?: number
 }
 
 export interface YoungGarbage {
-  /** A run has ended. */
+  /** A reconcile has ended. */
   ended(): void
   close(): void
 }
@@ -33,7 +33,7 @@ export function keepYoung(options: YoungGarbageOptions): YoungGarbage {
   let timer: Timer | undefined
   const look = (): void => {
     timer = undefined
-    // Whoever is at work now will be heard of when that ends.
+    // If a reconcile is in progress, its end starts the next check.
     if (isIdle() && youngBytes() >= leastBytes) collect()
   }
   return {

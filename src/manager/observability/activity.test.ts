@@ -50,7 +50,7 @@ function open(): {
 }
 
 describe('activity', () => {
-  it('tells what was done, and is silent about runs that changed nothing', () => {
+  it('reports what was done, and omits reconciles that changed nothing', () => {
     const { activity, report } = open()
     activity.note(busy)
     activity.note(calm)
@@ -91,7 +91,7 @@ describe('activity', () => {
     expect(report().operators[0]?.failing).toBe(0)
   })
 
-  it('tells a finding with its object, its fields and who is against it', () => {
+  it('reports a finding with its object, its fields and the other field managers', () => {
     const { activity, report } = open()
     const name = { name: 'web', namespace: 'default' }
     activity.find({

@@ -1,7 +1,7 @@
 /**
- * The activity of a manager: what each hosted operator just did and what it costs, kept as it happens and told as one
- * {@link ManagerReport}. It holds a few lines for each operator, however long it runs. Whoever runs the manager has it
- * listen (`onLedger`, `onFinding`, `observer`) and samples it now and then: memory costs by the second.
+ * The activity of a manager: what each operator did recently and what it costs, collected as it happens and reported as
+ * one {@link ManagerReport}. Its size per operator is bounded. The owner of the manager connects it (`onLedger`,
+ * `onFinding`, `observer`) and samples it regularly: the cost of memory grows with time.
  */
 import type { InformerReport } from '../../cache/shared-cache.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -33,29 +33,29 @@ import type {
 import type { LaneObserver, LaneState } from '../schedule/scheduler.ts'
 
 export interface Activity extends LaneObserver {
-  /** A run has ended. `as`: what the operator is called here. @default its own name */
+  /** A reconcile has ended. `as`: the operator's name in this manager. @default its own name */
   note(ledger: Ledger, as?: string): void
   find(finding: Finding, as?: string): void
-  /** What is cached, and what the process takes, now. Some times a minute will do. */
+  /** Samples caches and process usage; a few times a minute is enough. */
   sample(standing: Standing): void
-  /** Samples, too. */
+  /** Takes a sample as well. */
   report(standing: Standing): ManagerReport
 }
 
-/** What activity cannot know by listening. */
+/** State that cannot be collected from callbacks. */
 export interface Standing {
   readonly lanes: ReadonlyMap<string, LaneState>
   /** Of all clusters. */
   readonly feeds: readonly InformerReport[]
-  /** Of the cluster that an operator works on, where there are several. @default all */
+  /** Of the cluster of one operator, where there are several. @default all */
   readonly feedsOf?: (lane: string) => readonly InformerReport[]
-  /** `processUsage()` of `process-usage.ts`; left out, the process costs nothing. */
+  /** `processUsage()` of `process-usage.ts`; without it, the process costs nothing. */
   readonly usage?: ProcessUsage
   readonly health?: HealthReport
   readonly leases?: readonly LeaseReport[]
   readonly posts?: readonly PostReport[]
   readonly replica?: string
-  /** What else is in the process: `an embedded cluster`. */
+  /** What else runs in this process: `an embedded cluster`. */
   readonly beside?: string
 }
 
@@ -64,18 +64,21 @@ interface Kept {
   deeds: readonly Deed[]
   findings: readonly FindingSummary[]
   found: number
-  /** CRs whose last run failed, and until when that is worth telling. */
+  /** CRs whose last reconcile failed, and until when that is reported. */
   readonly failing: Map<string, number>
 }
 
 const mostDeeds = 20
 const mostFindings = 20
 const mostWords = 300
-/** A finding is evidence: it is told whole, within reason. */
+/** Longest message of a finding. */
 const mostEvidence = 1000
 const mostFields = 20
 const mostFailing = 1000
-/** Nobody tells of a CR that is gone: a failure that is not repeated in this time after it was due is forgotten. */
+/**
+ * The deletion of a CR is not reported here: a failure that does not repeat within this time after its retry was due is
+ * dropped.
+ */
 const forgetMs = 600_000
 
 export function createActivity({ clock }: { readonly clock: Clock }): Activity {
@@ -95,7 +98,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     const now = clock.now()
     for (const name of lanes.keys()) {
       const kept = of(name)
-      // `memcached@west` is how memcached is called where it serves several clusters; caches know it by its own name.
+      // An operator that serves several clusters is called `memcached@west` here; caches know it by its own name.
       kept.cost = sampleMemory(kept.cost, feedsOf(name), name.split('@', 1)[0]!, now)
     }
     const watches = feeds.reduce((sum, feed) => sum + feed.watches, 0)
@@ -106,7 +109,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     note(ledger, as = ledger.operator) {
       const kept = of(as)
       kept.cost = addReconcile(kept.cost, ledger)
-      // Two that raced each other are no news: the loser looks again.
+      // A conflict is no failure worth reporting: the reconcile is retried.
       if (ledger.failure?.retry === 'conflict') return
       const now = clock.now()
       const { key, failure, requeueAfterMs = 0 } = ledger
@@ -153,17 +156,17 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
 
 function findingSummary(finding: Finding): FindingSummary {
   const { at, kind, controller, key } = finding
-  const told = { at, kind, message: cut(describeFinding(finding), mostEvidence), controller, key }
-  if (finding.kind !== 'hotLoop' && finding.kind !== 'conflict') return told
+  const reported = { at, kind, message: cut(describeFinding(finding), mostEvidence), controller, key }
+  if (finding.kind !== 'hotLoop' && finding.kind !== 'conflict') return reported
   return {
-    ...told,
+    ...reported,
     object: describeObject(finding.object),
     fields: finding.fields.slice(0, mostFields).map((field) => cut(field)),
     ...(finding.kind === 'conflict' && { with: finding.with.slice(0, mostFields).map((name) => cut(name)) }),
   }
 }
 
-/** Undefined where there is nothing to tell. */
+/** Undefined when the reconcile did nothing worth reporting. */
 function deedOf(ledger: Ledger, now: number): Deed | undefined {
   const { controller, key, failure, waiting, startedAt, effort } = ledger
   const done = doneIn(ledger)
@@ -184,7 +187,7 @@ function deedOf(ledger: Ledger, now: number): Deed | undefined {
   }
 }
 
-/** The same again counts; it does not push out what was before. */
+/** A repetition increases a count instead of displacing earlier entries. */
 function remember(deeds: readonly Deed[], deed: Deed): readonly Deed[] {
   const [last, ...rest] = deeds
   const isSame =

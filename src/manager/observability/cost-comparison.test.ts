@@ -8,7 +8,7 @@ import type { LaneState } from '../schedule/scheduler.ts'
 const idle: LaneState = { waiting: 0, running: 0, runs: [], places: 8, later: 0, isPaused: false, heldBy: 'nothing' }
 const day = 86_400_000
 
-describe('a manager against resident processes', () => {
+describe('a manager against separate processes', () => {
   it('is one process, one watch and one copy, where they are many of each', async () => {
     const clock = virtualClock(0)
     const activity = createActivity({ clock })

@@ -1,23 +1,23 @@
 /**
- * One manager against as many resident processes as it hosts operators: the question that whoever moves operators into one
- * process asks. What the manager takes is measured; what processes would take is worked out from what was measured, and from
- * assumptions that favour them: each caches what its operator sees, as densely as it is cached here, and nothing else.
+ * Compares one manager with a separate process for each operator. The cost of the manager is measured; that of the
+ * processes is estimated from the same measurements, with assumptions in their favour: each caches exactly what its
+ * operator reads, as compactly as it is cached here.
  */
 import { extrapolate } from './cost.ts'
 import type { ManagerReport } from './report.ts'
 
 export interface ResidentAssumptions {
-  /** What a process takes before it caches anything. */
+  /** Memory of a process with empty caches. */
   readonly baseBytes: number
   /** How often it renews its lease: one request. */
   readonly leaseMs: number
-  /** How long its watches last before they are opened anew: one request each. */
+  /** How long its watches last before they are reopened: one request each. */
   readonly watchMs: number
 }
 
 /**
- * The memory is that of an operator of controller-runtime 0.25 without any objects, as measured (33 MB resident); leases and
- * watches are renewed as its defaults have it.
+ * Memory: an operator of controller-runtime 0.25 without objects, as measured (33 MB resident); leases and watches are
+ * renewed by its defaults.
  */
 export const usualResident: ResidentAssumptions = { baseBytes: 33e6, leaseMs: 2000, watchMs: 450_000 }
 

@@ -52,7 +52,7 @@ describe('cost', () => {
     expect(cost.bytes).toBe(0)
   })
 
-  it('knows what it would cache alone: what is shared is shared by nobody then', () => {
+  it('estimates what an operator would cache alone, without sharing', () => {
     expect(sampleMemory(noCost(0), feeds(1000), 'a', 0)).toMatchObject({
       bytes: 1000,
       aloneBytes: 2000,
@@ -60,7 +60,7 @@ describe('cost', () => {
     })
   })
 
-  it('is told for a day by going on as before', () => {
+  it('is extrapolated to a day', () => {
     const hour = sampleMemory(addReconcile(noCost(0), measured(5, 100)), [], 'a', 3_600_000)
     expect(extrapolate(hour, 86_400_000)).toMatchObject({ reconciles: 24, writes: 48, reads: 120, cpuMs: 2400 })
     expect(extrapolate(noCost(0), 86_400_000).writes).toBe(0)

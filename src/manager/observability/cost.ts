@@ -1,6 +1,6 @@
 /**
- * What an operator costs: what comes in for it, what it reads and writes, what is cached on its behalf, the time it takes.
- * Counted as it happens and told for a day, so that dozens of resident processes can be compared with one.
+ * The cost of an operator: events, reads, writes, cached memory and processor time. Counted as it happens and
+ * extrapolated to a day, so that one manager can be compared with dozens of separate processes.
  */
 import type { InformerReport } from '../../cache/shared-cache.ts'
 import { isWrite, type Ledger } from '../../operator/ledger.ts'
@@ -8,22 +8,22 @@ import { isWrite, type Ledger } from '../../operator/ledger.ts'
 export interface Cost {
   readonly since: number
   readonly reconciles: number
-  /** Changes that woke it. */
+  /** Changes that enqueued a key. */
   readonly events: number
-  /** Objects and lists that it looked at: none of them is a request. */
+  /** Objects and lists read from caches; none of them is a request. */
   readonly reads: number
-  /** Requests that changed something. */
+  /** Write requests. */
   readonly writes: number
   readonly failures: number
-  /** Time that its code and the kit's took for it. */
+  /** Processor time of the operator's code and of the kit on its behalf. */
   readonly cpuMs: number
-  /** Its part of the cache, now. */
+  /** Its current share of the caches. */
   readonly bytes: number
-  /** What it would cache alone: everything that it sees, undivided. */
+  /** What it would cache alone: everything that it reads, unshared. */
   readonly aloneBytes: number
-  /** Watches that it would keep alone. */
+  /** Watches that it would need alone. */
   readonly aloneWatches: number
-  /** Its part of the cache over time. */
+  /** Its share of the caches over time. */
   readonly gbSeconds: number
   readonly sampledAt: number
 }
@@ -49,7 +49,7 @@ export function addEvents(cost: Cost, events: number): Cost {
   return { ...cost, events: cost.events + events }
 }
 
-/** What the run took is in its ledger, where somebody measured it. */
+/** The effort of a reconcile is in its ledger, where it was measured. */
 export function addReconcile(cost: Cost, ledger: Ledger): Cost {
   const { reads = 0, cpuMs = 0 } = ledger.effort ?? {}
   return {
@@ -62,7 +62,7 @@ export function addReconcile(cost: Cost, ledger: Ledger): Cost {
   }
 }
 
-/** What is cached for it costs as long as it is there. */
+/** Cached memory costs for as long as it is cached. */
 export function sampleMemory(cost: Cost, feeds: readonly InformerReport[], consumer: string, now: number): Cost {
   const shares = feeds.flatMap(({ consumers, bytes, objects, watches }) =>
     consumers
@@ -85,12 +85,12 @@ export function sampleMemory(cost: Cost, feeds: readonly InformerReport[], consu
   }
 }
 
-/** Between two samples it is taken to have been what it was at the first. */
+/** Between two samples, memory is assumed to stay as it was at the first. */
 function gbSecondsOf(cost: { readonly bytes: number; readonly sampledAt: number }, now: number): number {
   return (cost.bytes / 1e9) * (Math.max(now - cost.sampledAt, 0) / 1000)
 }
 
-/** What it would come to in that time, if it went on like this; what is cached now counts as it is. */
+/** The cost over that time at the same rate; the cached memory is that of now. */
 export function extrapolate(cost: Cost, overMs: number): Cost {
   const passed = Math.max(cost.sampledAt - cost.since, 1)
   const scaled = (value: number): number => Math.round((value * overMs) / passed)
@@ -106,23 +106,23 @@ export function extrapolate(cost: Cost, overMs: number): Cost {
   }
 }
 
-/** What the process takes, whoever it is for. */
+/** The cost of the whole process. */
 export interface ProcessCost {
   readonly since: number
-  /** Of a processor, all threads. */
+  /** Processor time of all threads. */
   readonly cpuMs: number
   /** Resident memory. */
   readonly bytes: number
   readonly peakBytes: number
   readonly gbSeconds: number
-  /** Watches open on servers. */
+  /** Open watches. */
   readonly watches: number
-  /** Requests sent to servers, each retry counted. */
+  /** Requests sent, retries included. */
   readonly requests: number
   readonly sampledAt: number
 }
 
-/** As the process stands at the moment. */
+/** The current usage of the process. */
 export interface ProcessUsage {
   readonly cpuMs: number
   readonly bytes: number

@@ -12,7 +12,7 @@ export function countedTransport(transport: Transport, host: string, metrics: Pi
         metrics.request({ method, host, code: String(response.status) })
         return response
       } catch (error) {
-        // What client-go says where there was no answer.
+        // As client-go reports a request without a response.
         metrics.request({ method, host, code: '<error>' })
         throw error
       }

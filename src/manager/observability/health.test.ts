@@ -52,7 +52,7 @@ describe('health', () => {
 })
 
 describe('a manager of many', () => {
-  it('is ready, and tells, while one operator or one other cluster is not', () => {
+  it('is ready, with a warning, while one operator or one other cluster is not', () => {
     const elsewhere = [['edge', [feed({ state: 'stale', since: 0, reason: 'no answer' })]]] as const
     const some = healthReport({ ...calm, elsewhere, standing: 2, failed: [['a', 'no such file']] })
     expect(some).toMatchObject({
@@ -96,7 +96,7 @@ describe('the status server', () => {
     expect(await ask('/readyz', 'POST')).toEqual([405, 'only GET'])
   })
 
-  it('cannot be ended by whoever asks, and does not answer a page that pretends to be local', async () => {
+  it('cannot be crashed by a request, and does not answer a page that pretends to be local', async () => {
     const wrong = (): never => {
       throw new Error('hidden')
     }

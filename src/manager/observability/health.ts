@@ -1,9 +1,9 @@
 /**
- * Health that tells the truth. A manager is *alive* while it gets its turn, and *ready* while what it reads is fresh and
- * what it runs comes to an end: a stale cache or a run that is stuck is not ready, however well the process answers.
+ * Health checks. A manager is *alive* while its event loop runs, and *ready* while its caches are fresh and its
+ * reconciles finish: a stale cache or a stuck reconcile makes it unready, even if the process responds.
  *
- * What concerns one operator or one cluster of many is told, and the manager is ready: whoever is not ready gets no more
- * requests, and a cluster that is away must not keep webhooks from answering for all others.
+ * A problem of one operator or of one cluster among many is a warning, and the manager stays ready: an unready Pod is
+ * removed from its Service, and an unreachable cluster must not stop webhooks from being served for all others.
  */
 import type { InformerReport } from '../../cache/shared-cache.ts'
 import { formatResource } from '../../kube/kind.ts'
@@ -12,51 +12,51 @@ import type { LaneState } from '../schedule/scheduler.ts'
 export interface HealthOptions {
   /** How long a cache may be stale. @default 60_000 */
   readonly staleMs: number
-  /** How long a run may take. @default 120_000 */
+  /** How long a reconcile may take. @default 120_000 */
   readonly stuckMs: number
-  /** How long the event loop may be held by one turn. @default 5000 */
+  /** How long the event loop may be blocked. @default 5000 */
   readonly blockedMs: number
 }
 
 export const defaultHealth: HealthOptions = { staleMs: 60_000, stuckMs: 120_000, blockedMs: 5000 }
 
-/** A run that is under way. */
+/** A reconcile in progress. */
 export interface UnderWay {
   readonly operator: string
   readonly key: string
   readonly since: number
 }
 
-/** What is under way in all lanes. */
+/** The reconciles in progress in all lanes. */
 export function underWay(lanes: ReadonlyMap<string, LaneState>): readonly UnderWay[] {
   return [...lanes].flatMap(([operator, { runs }]) => runs.map((run) => ({ operator, ...run })))
 }
 
 export interface HealthInput {
   readonly now: number
-  /** Of the cluster that it is at home in. */
+  /** Of the local cluster. */
   readonly feeds: readonly InformerReport[]
   /** Of other clusters. @default none */
   readonly elsewhere?: readonly (readonly [cluster: string, feeds: readonly InformerReport[]])[]
-  /** Operators that have yet to be started for the first time. @default none */
+  /** Operators that have not been started yet. @default none */
   readonly starting?: readonly string[]
-  /** Those that could not be started, and why: when that is all of them, it is not ready. @default none */
+  /** Operators that failed to start, and why: if all of them fail, the manager is not ready. @default none */
   readonly failed?: readonly (readonly [operator: string, why: string])[]
-  /** How many were. @default 0 */
+  /** Number of started operators. @default 0 */
   readonly standing?: number
-  /** What else is wrong with some of it, one line each. @default none */
+  /** Further warnings, one line each. @default none */
   readonly warned?: readonly string[]
   readonly runs: readonly UnderWay[]
-  /** When the event loop last had a turn of its own. */
+  /** When the event loop last ran. */
   readonly turnAt: number
 }
 
 export interface HealthReport {
   readonly isAlive: boolean
   readonly isReady: boolean
-  /** Why it is not ready, one line each. */
+  /** Why the manager is not ready, one line each. */
   readonly problems: readonly string[]
-  /** What is wrong with some of it, one line each, while the rest goes on. */
+  /** Partial problems, one line each, that leave the manager ready. */
   readonly warnings: readonly string[]
 }
 

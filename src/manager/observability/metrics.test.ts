@@ -143,7 +143,7 @@ describe('metrics', () => {
     )
   })
 
-  it('tell nothing of what never happened', () => {
+  it('have no series for what never happened', () => {
     expect(createMetrics().render()).toBe('\n')
   })
 })
@@ -174,7 +174,7 @@ const closings: Readonly<Record<Gate, Closing>> = {
       for (let request = 0; request < 2; request++) one.request()
     },
   },
-  crawl: { close: ({ lane }) => lane.hold('k', 60_000) },
+  throttle: { close: ({ lane }) => lane.hold('k', 60_000) },
   coolDown: {
     gates: { coolDown: { leastMs: 10_000 } },
     async close({ lane, clock }) {

@@ -1,8 +1,8 @@
 /**
- * Metrics of hosted operators: what happened, counted from ledgers and lanes, and how things stand, taken from the report.
- * Under the names that dashboards for controller-runtime already have, with their labels and buckets, beside a few of our
- * own. Reconciles are told by controller (`operator/controller`); queues and workers, of which there is one set an
- * operator, by operator. `render` is the text that Prometheus reads.
+ * Prometheus metrics of hosted operators: counters from ledgers and lanes, gauges from the report. They have the names,
+ * labels and buckets of controller-runtime, so that existing dashboards work, and there are a few of our own.
+ * Reconciles are labelled by controller (`operator/controller`); queues and workers, of which there is one set per
+ * operator, by operator. `render` returns the exposition format.
  */
 import type { ErrorName } from '../../kube/errors.ts'
 import { type Ledger, operationCounts } from '../../operator/ledger.ts'
@@ -11,25 +11,25 @@ import type { ManagerReport, OperatorReport } from './report.ts'
 import type { LaneObserver } from '../schedule/scheduler.ts'
 
 export interface Metrics extends LaneObserver {
-  /** Counts a reconcile that has ended. */
+  /** Counts a finished reconcile. */
   count(ledger: Ledger, tookMs: number): void
   find(finding: Finding): void
   /** Counts a request: for `countedTransport`. */
   request(request: { readonly method: string; readonly code: string; readonly host: string }): void
-  /** With a report, also how things stand. */
+  /** With a report, includes the gauges. */
   render(report?: ManagerReport): string
 }
 
 type Labels = Readonly<Record<string, string>>
 
-/** Those of controller-runtime: a dashboard made for it finds its buckets. */
+/** The buckets of controller-runtime, which its dashboards expect. */
 const reconcileBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ]
 const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000]
 
-/** What is counted. */
+/** Counters and histograms. */
 const counted = {
   controller_runtime_reconcile_total: ['counter', 'Reconciles by controller and result.'],
   controller_runtime_reconcile_errors_total: ['counter', 'Reconciles that failed.'],
@@ -49,16 +49,18 @@ const counted = {
 
 type CountedName = keyof typeof counted
 
-/** A step took too long; all of it did, where its operator is isolated. */
+/** A step timed out; or the whole reconcile, where the operator is isolated. */
 const timeouts: ReadonlySet<string> = new Set<ErrorName>(['StepTimeout', 'ReconcileTimeout'])
 
-/** Reasons are authors' words: an author who puts a name into one must not fill anybody's database. */
+/**
+ * Limits the number of series: reasons come from authors, and one that contains object names would overload Prometheus.
+ */
 const mostSeries = 2000
 
-/** By its labels, as they are written. */
+/** By its formatted labels. */
 type Series = Map<string, { readonly labels: Labels; amount: number; readonly spread?: Spread }>
 
-/** How often a value was within each bucket and in none before it; `amount` is their sum. */
+/** Observations per bucket, not cumulated; `amount` is their sum. */
 interface Spread {
   readonly buckets: readonly number[]
   readonly counts: number[]
@@ -67,7 +69,7 @@ interface Spread {
 export function createMetrics(): Metrics {
   const families = new Map<CountedName, Series>()
 
-  /** Undefined: there are too many already. */
+  /** Undefined: the limit of series is reached. */
   const seriesOf = (name: CountedName, labels: Labels, buckets?: readonly number[]) => {
     let family = families.get(name)
     if (!family) families.set(name, (family = new Map()))
@@ -146,7 +148,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** As Prometheus has it, a bucket counts all that is within its limit. */
+/** Prometheus buckets are cumulative. */
 function spreadLines(name: string, labels: Labels, sum: number, { buckets, counts }: Spread): readonly string[] {
   let total = 0
   const lines = counts.map((count, index) => {
@@ -173,13 +175,13 @@ const each =
 
 const byController = (name: string): Labels => ({ controller: name })
 
-/** How things stand, read from the report. */
+/** Gauges, read from the report. */
 const gauges: readonly Standing[] = [
   {
     name: 'workqueue_depth',
     type: 'gauge',
-    help: 'Keys that wait.',
-    // Urgency ages here, so that no key has one priority; dashboards sum over the label.
+    help: 'Queued keys.',
+    // Priorities age here, so a key has no fixed one; dashboards sum over the label.
     samples: each(
       ({ waiting }) => waiting,
       (name) => ({ ...queueLabels(name), priority: '' }),
@@ -188,25 +190,25 @@ const gauges: readonly Standing[] = [
   {
     name: 'controller_runtime_active_workers',
     type: 'gauge',
-    help: 'Runs under way.',
+    help: 'Reconciles in progress.',
     samples: each(({ running }) => running, byController),
   },
   {
     name: 'controller_runtime_max_concurrent_reconciles',
     type: 'gauge',
-    help: 'Runs that may be under way at once.',
+    help: 'Maximum concurrent reconciles.',
     samples: each(({ places }) => places, byController),
   },
   {
     name: 'workqueue_unfinished_work_seconds',
     type: 'gauge',
-    help: 'How long what is under way has taken, all together.',
+    help: 'Time that the reconciles in progress have taken, in total.',
     samples: each(({ runningMs }) => runningMs.all / 1000, queueLabels),
   },
   {
     name: 'workqueue_longest_running_processor_seconds',
     type: 'gauge',
-    help: 'How long the longest run under way has taken.',
+    help: 'Time that the longest reconcile in progress has taken.',
     samples: each(({ runningMs }) => runningMs.longest / 1000, queueLabels),
   },
   {
@@ -218,19 +220,19 @@ const gauges: readonly Standing[] = [
   {
     name: 'muster_ready',
     type: 'gauge',
-    help: 'Whether caches are fresh and runs come to an end.',
+    help: 'Whether the manager is ready: caches are fresh and reconciles finish.',
     samples: ({ isReady }) => [[{}, isReady ? 1 : 0]],
   },
   {
     name: 'muster_operator_stand',
     type: 'gauge',
-    help: 'How each operator stands that is to be hosted: one that cannot be started is failed.',
+    help: 'The state of each assigned operator; failed: it cannot be started.',
     samples: ({ posts = [] }) => posts.map(({ name, stand }) => [{ operator: name, stand }, 1]),
   },
   {
     name: 'muster_lane_held',
     type: 'gauge',
-    help: 'Which gate holds an operator’s keys back.',
+    help: 'The gate that holds an operator’s keys.',
     samples: ({ operators }) =>
       operators.flatMap(({ name, heldBy }) => (heldBy === 'nothing' ? [] : [[{ operator: name, gate: heldBy }, 1]])),
   },
@@ -243,37 +245,37 @@ const gauges: readonly Standing[] = [
   {
     name: 'muster_cost_events_total',
     type: 'counter',
-    help: 'Changes that woke the operator.',
+    help: 'Changes that enqueued a key of the operator.',
     samples: each(({ cost }) => cost.events),
   },
   {
     name: 'muster_cost_reads_total',
     type: 'counter',
-    help: 'Objects and lists that it looked at, none of them a request.',
+    help: 'Objects and lists read from caches.',
     samples: each(({ cost }) => cost.reads),
   },
   {
     name: 'muster_cost_writes_total',
     type: 'counter',
-    help: 'Requests that changed something.',
+    help: 'Write requests.',
     samples: each(({ cost }) => cost.writes),
   },
   {
     name: 'muster_cost_cpu_seconds_total',
     type: 'counter',
-    help: 'Time of the event loop that it took.',
+    help: 'Event loop time of the operator.',
     samples: each(({ cost }) => cost.cpuMs / 1000),
   },
   {
     name: 'muster_cost_cache_bytes',
     type: 'gauge',
-    help: 'Its part of the caches.',
+    help: 'The operator’s share of the caches.',
     samples: each(({ cost }) => cost.bytes),
   },
   {
     name: 'muster_cost_cache_gigabyte_seconds_total',
     type: 'counter',
-    help: 'Its part of the caches, over time.',
+    help: 'The operator’s share of the caches, over time.',
     samples: each(({ cost }) => cost.gbSeconds),
   },
   {
@@ -291,13 +293,13 @@ const gauges: readonly Standing[] = [
   {
     name: 'muster_caches_behind',
     type: 'gauge',
-    help: 'Caches of a resource that do not follow their server.',
+    help: 'Stale caches of a resource.',
     samples: ({ feeds }) => feeds.map(({ resource, state }) => [{ resource }, state === 'synced' ? 0 : 1]),
   },
   {
     name: 'muster_watches',
     type: 'gauge',
-    help: 'Watches open on servers.',
+    help: 'Open watches.',
     samples: ({ process }) => [[{}, process.watches]],
   },
   {
@@ -317,7 +319,7 @@ const gauges: readonly Standing[] = [
 function standing(report: ManagerReport): readonly string[] {
   const lines: string[] = []
   for (const gauge of gauges) {
-    // One resource may be cached for several clusters: what has the same labels is one series.
+    // One resource may be cached for several clusters: equal labels make one series.
     const values = new Map<string, number>()
     for (const [labels, value] of gauge.samples(report).slice(0, mostSeries)) {
       const key = formatLabels(labels)
@@ -334,7 +336,7 @@ function queueLabels(lane: string): Labels {
   return { name: lane, controller: lane }
 }
 
-/** Reasons are authors' words: whatever they hold, the text stays readable. */
+/** Reasons come from authors: special characters are escaped. */
 function formatLabels(labels: Labels): string {
   let text = ''
   for (const name in labels) text += `${text === '' ? '{' : ','}${name}="${escape(labels[name]!)}"`

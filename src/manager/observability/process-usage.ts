@@ -1,11 +1,11 @@
-/** What this process takes of the machine, as it stands. */
+/** The current processor and memory usage of this process. */
 import type { ProcessUsage } from './cost.ts'
 
-/** `requests`: what its clients have sent so far. */
+/** `requests`: sent by its clients so far. */
 export function processUsage(requests: number): ProcessUsage {
   const { user, system } = process.cpuUsage()
   const bytes = process.memoryUsage.rss()
-  // The peak is told in kilobytes, on every platform.
+  // In kilobytes, on every platform.
   const peakBytes = Math.max(process.resourceUsage().maxRSS * 1024, bytes)
   return { cpuMs: (user + system) / 1000, bytes, peakBytes, requests }
 }

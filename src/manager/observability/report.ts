@@ -1,28 +1,28 @@
 /**
- * The report of a manager: how it stands and what it just did, as plain JSON. `muster top`, `muster cost`, metrics and the
- * console all read this one structure. It holds names, numbers and words, and nothing that a Secret holds.
+ * The report of a manager: its state and recent activity, as plain JSON. `muster top`, `muster cost`, metrics and the
+ * console all read this one structure. It contains names, numbers and messages, and no values of Secrets.
  */
 import type { Cost, ProcessCost } from './cost.ts'
 import type { LaneState } from '../schedule/scheduler.ts'
 import type { RunOutcome } from '../../operator/ledger.ts'
 
 export interface ManagerReport {
-  /** Of this structure. Members are added under the same number; a reader ignores what it does not know. */
+  /** Version of this structure. Members may be added without a new version; readers ignore unknown ones. */
   readonly version: 1
   readonly at: number
   readonly since: number
-  /** Which of several replicas it is, where that matters. */
+  /** The replica, where there are several. */
   readonly replica?: string
   readonly isReady: boolean
-  /** What is wrong, one line each. */
+  /** Problems, one line each. */
   readonly problems: readonly string[]
   readonly operators: readonly OperatorReport[]
   readonly feeds: readonly FeedSummary[]
   readonly leases: readonly LeaseReport[]
-  /** Everything that is to be hosted, started or not. */
+  /** All assignments, started or not. */
   readonly posts?: readonly PostReport[]
   readonly process: ProcessCost
-  /** What else is in the process, and in its costs: `an embedded cluster`. */
+  /** What else runs in this process, and counts in its cost: `an embedded cluster`. */
   readonly beside?: string
 }
 
@@ -31,27 +31,27 @@ export type OperatorState = 'standby' | 'paused' | 'working' | 'failing' | 'wait
 export interface OperatorReport {
   readonly name: string
   readonly state: OperatorState
-  /** CRs whose last run failed, as far as that is known. */
+  /** CRs whose last reconcile failed, as far as known. */
   readonly failing: number
   readonly waiting: number
   readonly running: number
-  /** How long what is under way has taken. */
+  /** How long the reconciles in progress have taken. */
   readonly runningMs: { readonly all: number; readonly longest: number }
-  /** To be run at a later time. */
+  /** Keys that are due later. */
   readonly later: number
-  /** Runs at once, at most. */
+  /** The operator's concurrency. */
   readonly places: number
   readonly heldBy: LaneState['heldBy']
-  /** What it did and what failed, newest first. Runs that changed nothing are not among them. */
+  /** Recent reconciles that changed something or failed, newest first. */
   readonly deeds: readonly Deed[]
   readonly findings: { readonly total: number; readonly latest: readonly FindingSummary[] }
   readonly cost: Cost
 }
 
-/** What a run came to. */
+/** The result of a reconcile. */
 export interface Deed {
   readonly at: number
-  /** Of the run, as logs have it. */
+  /** The id of the reconcile, as in logs. */
   readonly id?: string
   readonly controller: string
   /** `namespace/name` of the CR. */
@@ -59,10 +59,10 @@ export interface Deed {
   readonly outcome: RunOutcome
   /** `created deployment`, … */
   readonly done: readonly string[]
-  /** What failed, or what it waits for. */
+  /** The error, or what it waits for. */
   readonly why?: string
   readonly tookMs: number
-  /** The same came so often in a row. */
+  /** Number of equal results in a row. */
   readonly times: number
 }
 
@@ -71,13 +71,13 @@ export interface FindingSummary {
   readonly kind: string
   readonly message: string
   readonly controller?: string
-  /** The CR that it happened for. */
+  /** The CR it is about. */
   readonly key?: string
-  /** What is written again and again: `Deployment default/web`. */
+  /** The object that is written repeatedly: `Deployment default/web`. */
   readonly object?: string
-  /** Of that object. */
+  /** Fields of that object. */
   readonly fields?: readonly string[]
-  /** Who does the opposite: field managers. */
+  /** The other field managers. */
   readonly with?: readonly string[]
 }
 
@@ -94,9 +94,9 @@ export interface FeedSummary {
 }
 
 export interface PostReport {
-  /** As in `operators`, where it has been started. */
+  /** As in `operators`, once it is started. */
   readonly name: string
-  /** `failed`: it cannot be started, and is tried again; `elsewhere`: it is another replica's. */
+  /** `failed`: its start failed and is retried; `elsewhere`: another replica runs it. */
   readonly stand: 'starting' | 'standing' | 'ending' | 'failed' | 'elsewhere'
 }
 
@@ -105,7 +105,7 @@ export interface LeaseReport {
   readonly isHeld: boolean
 }
 
-/** @returns undefined for anything that is no report this version can read */
+/** @returns undefined for anything that is not a report of a supported version */
 export function readReport(value: unknown): ManagerReport | undefined {
   const isReport = typeof value === 'object' && value !== null && 'version' in value && value.version === 1
   return isReport && 'operators' in value && Array.isArray(value.operators) ? (value as ManagerReport) : undefined

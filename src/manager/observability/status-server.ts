@@ -1,7 +1,6 @@
 /**
- * What others ask a manager about itself, over HTTP: is it alive, is it ready, what has it counted, what is it doing. Nothing
- * here changes anything, and nothing that a Secret holds is told; names of objects are, so it listens on loopback unless
- * told otherwise.
+ * The status server: liveness, readiness, metrics and the manager's report over HTTP. It is read-only and serves no
+ * values of Secrets; but it serves object names, so it listens on loopback by default.
  */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,22 +12,25 @@ import type { ManagerReport } from './report.ts'
 export interface StatusServerOptions {
   /** @default 127.0.0.1 */
   readonly host?: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port: number
   readonly health: () => HealthReport
-  /** What Prometheus reads; not served when left out. */
+  /** The Prometheus metrics; not served when left out. */
   readonly metrics?: () => string
-  /** What `muster top` and `muster cost` read; not served when left out. */
+  /** The report for `muster top` and `muster cost`; not served when left out. */
   readonly report?: () => ManagerReport
-  /** The files of a page that shows the report, by path: `src/console` has one. */
+  /** The files of the console, by path: see `src/console`. */
   readonly page?: (path: string) => PageFile | undefined
   readonly limits?: Partial<StatusServerLimits>
 }
 
 export interface StatusServerLimits {
-  /** A connection that has not sent a whole request after this time is closed; so is one that does not read its answer. @default 5000 */
+  /**
+   * A connection that has not sent a whole request after this time is closed; so is one that does not read its
+   * response. @default 5000
+   */
   readonly requestMs: number
-  /** Connections at once. One more closes the oldest, so that clients that hold theirs do not keep a probe out. @default 64 */
+  /** Concurrent connections. One more closes the oldest, so that idle clients do not lock a probe out. @default 64 */
   readonly connections: number
 }
 
@@ -36,7 +38,7 @@ export interface PageFile {
   readonly body: string
   /** Its content type. */
   readonly type: string
-  /** What a browser is to keep to beside what holds for every answer. */
+  /** Additional response headers. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -46,11 +48,11 @@ export interface StatusServer {
 }
 
 const defaultLimits: StatusServerLimits = { requestMs: 5000, connections: 64 }
-/** Node looks for connections that are late this often, by default every 30 s. */
+/** How often Node checks for late connections; its default is 30 s. */
 const checkMs = 1000
 const mostHeaderBytes = 8192
 
-/** For browsers: it is what it says it is, for its own page alone, and true for this moment. */
+/** For browsers: no content sniffing, no embedding, no caching. */
 const everyAnswer = {
   connection: 'close',
   'cache-control': 'no-store',
@@ -60,7 +62,7 @@ const everyAnswer = {
 }
 
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
-  // Imported, it would bring all of its exports along, and with them a client that takes longer to load than a manager.
+  // An import would load all exports, among them an HTTP client that takes longer to load than a manager.
   const { createServer } = process.getBuiltinModule('node:http')
   const { host = '127.0.0.1', port } = options
   const limits = { ...defaultLimits, ...options.limits }
@@ -77,7 +79,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
       response.writeHead(status, { ...everyAnswer, ...headers, 'content-type': type }).end(`${body}\n`)
     },
   )
-  // The request time-outs end with the request: this one closes a connection whose client does not read the answer.
+  // Request time-outs end with the request: this one closes a connection whose client does not read the response.
   server.setTimeout(requestMs)
   closeOldest(server, limits.connections)
   server.unref()
@@ -100,7 +102,10 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   }
 }
 
-/** Refusing the newest instead, as `maxConnections` does, would keep the kubelet out for as long as others hold on. */
+/**
+ * Refusing the newest connection, as `maxConnections` does, would lock the kubelet out for as long as others hold
+ * theirs.
+ */
 function closeOldest(server: Server, most: number): void {
   const open = new Set<Socket>()
   server.on('connection', (socket) => {
@@ -121,14 +126,14 @@ interface Answer {
 
 function respond({ method, url = '', headers }: IncomingMessage, options: StatusServerOptions): Answer {
   if (method !== 'GET') return { status: 405, body: 'only GET' }
-  // DNS rebinding: a web page may have its own name resolve to this machine, and read the answer from a browser here.
+  // DNS rebinding: a web page may resolve its own name to this machine, and read the response in a browser here.
   if (isLoopback(options.host ?? '127.0.0.1') && !isLoopbackHostHeader(headers.host ?? ''))
     return { status: 403, body: 'ask by the name localhost' }
   try {
     return answer(url.split('?', 1)[0] ?? '', options)
   } catch {
-    // Whoever asks about a manager must never be able to end it.
-    return { status: 500, body: 'this cannot be told at the moment' }
+    // A request must never be able to crash the manager.
+    return { status: 500, body: 'internal error' }
   }
 }
 
@@ -141,8 +146,8 @@ function answer(path: string, { health, metrics, report, page }: StatusServerOpt
     }
     case '/readyz': {
       const { isReady, problems, warnings } = health()
-      const told = warnings.map((warning) => `warning: ${warning}`)
-      return { status: isReady ? 200 : 503, body: [...(isReady ? ['ok'] : problems), ...told].join('\n') }
+      const reported = warnings.map((warning) => `warning: ${warning}`)
+      return { status: isReady ? 200 : 503, body: [...(isReady ? ['ok'] : problems), ...reported].join('\n') }
     }
     case '/metrics':
       return metrics

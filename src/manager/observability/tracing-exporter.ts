@@ -1,24 +1,24 @@
 /**
- * Spans on their way to a collector, by OTLP over HTTP as JSON. What is measured must not suffer from measuring: spans are
- * handed over in bundles, in the background; what there is no room for is dropped and counted; a collector that is slow,
- * gone or mad costs nothing but its spans.
+ * Exports spans to a collector, by OTLP over HTTP as JSON. Tracing must not slow down the manager: spans are sent in
+ * batches in the background; spans beyond the buffer are dropped and counted; a collector that is slow, unreachable or
+ * faulty costs nothing but its spans.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { Attribute, Span } from './tracing-spans.ts'
 
 export interface ExporterOptions {
-  /** Of the traces themselves: `http://collector:4318/v1/traces`. */
+  /** The URL of the traces endpoint: `http://collector:4318/v1/traces`. */
   readonly url: string
-  /** They may hold a secret, and are told to the collector alone. */
+  /** They may contain a secret, and are sent to the collector only. */
   readonly headers?: Readonly<Record<string, string>>
   readonly clock: Clock
-  /** What the spans are of: `service.name` and the like. */
+  /** Resource attributes: `service.name` and the like. */
   readonly resource: Readonly<Record<string, string>>
   /** Spans in memory. @default 4096 */
   readonly most?: number
   /** Spans in one request. @default 512 */
   readonly bundle?: number
-  /** How long spans wait for company. @default 2000 */
+  /** How long spans are collected into a batch. @default 2000 */
   readonly everyMs?: number
   /** @default the platform's */
   readonly fetch?: typeof fetch
@@ -27,7 +27,7 @@ export interface ExporterOptions {
 export interface Exporter {
   add(spans: readonly Span[]): void
   stats(): ExporterStats
-  /** Sends what is left, once, for as long as one request may take. */
+  /** Sends the remaining spans, in one request. */
   close(): Promise<void>
 }
 
@@ -35,13 +35,13 @@ export interface ExporterStats {
   readonly exported: number
   readonly dropped: number
   readonly waiting: number
-  /** Why the last request failed, in words of ours. */
+  /** Why the last request failed, in our own words. */
   readonly problem?: string
 }
 
 const timeoutMs = 10_000
 const patience: ReadonlySet<number> = new Set([429, 502, 503, 504])
-/** A collector that is away is asked less and less. */
+/** Longest back-off after failed requests. */
 const longestWaitMs = 60_000
 
 export function createExporter(options: ExporterOptions): Exporter {
@@ -64,7 +64,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'muster' }, spans }] }] }),
-        // Elsewhere nobody has a right to the headers.
+        // A redirect would send the headers to another host.
         redirect: 'error',
         signal: deadline.signal,
       })
@@ -73,7 +73,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       problem = `the collector answered ${response.status}`
       return patience.has(response.status) ? 'later' : 'never'
     } catch {
-      // Its words may repeat the URL, which may hold a password.
+      // The error's message may contain the URL, which may contain a password.
       problem = deadline.signal.aborted ? `no answer within ${timeoutMs} ms` : 'the collector cannot be reached'
       return 'later'
     } finally {
@@ -92,7 +92,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       return
     }
     failures++
-    // Newer ones may have come: what fits is kept.
+    // Newer spans may have arrived: only what fits is kept.
     const room = result === 'later' && !isClosed ? Math.max(most - waiting.length, 0) : 0
     waiting = [...spans.slice(0, room), ...waiting]
     dropped += spans.length - Math.min(room, spans.length)

@@ -1,11 +1,11 @@
 /**
- * A reconcile as a trace: one span for the run, one for each step, one for each write. Everything in it comes from the
- * ledger, so a trace tells the same story as the log, and holds no more of Secrets than that: nothing. The trace's id is
- * the run's, and the ids of its spans follow from it, so that requests can be marked while the run is still under way.
+ * A reconcile as a trace: one span for the reconcile, one for each step, one for each write. All data comes from the
+ * ledger, so a trace agrees with the log, and contains no values of Secrets. The trace id is the id of the reconcile,
+ * and span ids are derived from it, so that requests can be marked while the reconcile is in progress.
  */
 import { isWrite, type Ledger, outcomeOf, type SentWrite } from '../../operator/ledger.ts'
 
-/** As OTLP writes a span in JSON. */
+/** A span in OTLP's JSON encoding. */
 export interface Span {
   readonly traceId: string
   readonly spanId: string
@@ -28,12 +28,12 @@ const client = 3
 const unset = 0
 const failed = 2
 
-/** Beside what W3C's trace context asks for, that the run is recorded. */
+/** W3C Trace Context, with the sampled flag. */
 export function traceparent(id: string): string {
   return `00-${id}-${spanId(id, 0)}-01`
 }
 
-/** None for a run that nobody measured. */
+/** Empty for a reconcile that was not measured. */
 export function spansOf(ledger: Ledger): readonly Span[] {
   const { effort, operator, controller, key, generation, path, failure, requeueAfterMs } = ledger
   if (!effort) return []
@@ -88,7 +88,7 @@ export function spansOf(ledger: Ledger): readonly Span[] {
         'k8s.object.kind': kind,
         'k8s.object.name': name.name,
         'k8s.namespace.name': name.namespace,
-        // Paths, never what is there.
+        // Field paths, never values.
         'muster.fields': entry?.fields?.join(', '),
       }),
       status: { code: isDone ? unset : failed },
@@ -97,7 +97,7 @@ export function spansOf(ledger: Ledger): readonly Span[] {
   return [run, ...steps, ...writes]
 }
 
-/** What the ledger says of a write, and the step that it was part of: the last of that name. */
+/** The ledger entry of a write, and the step that made it: the last of that name. */
 function placeOf(
   { subject, isDone, verb }: SentWrite,
   { entries, path }: Ledger,
@@ -114,7 +114,7 @@ function isFailure({ operation }: Ledger['entries'][number]): boolean {
   return operation === 'failed' || operation === 'gaveUp'
 }
 
-/** The lower half of the trace's id, counted on. */
+/** The lower half of the trace id plus the index. */
 function spanId(id: string, index: number): string {
   const number = BigInt.asUintN(64, BigInt(`0x${id.slice(16)}`) + BigInt(index))
   return (number === 0n ? 1n : number).toString(16).padStart(16, '0')

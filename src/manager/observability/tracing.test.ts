@@ -96,7 +96,7 @@ describe('a reconcile as a trace', () => {
     expect(traceparent(id)).toBe(`00-${id}-${spans[0]!.spanId}-01`)
   })
 
-  it('is none where nobody measured', () => {
+  it('is empty for a reconcile that was not measured', () => {
     const { effort: _, ...plain } = ledger
     expect(spansOf(plain)).toEqual([])
   })

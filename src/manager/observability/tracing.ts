@@ -1,7 +1,7 @@
 /**
- * Traces of reconciles, for OpenTelemetry, where somebody wants them: every run becomes a trace, and each request that a run
- * makes tells the API server which (`traceparent`), so that its own spans join in. Settings are those that every
- * OpenTelemetry program reads from its environment.
+ * OpenTelemetry traces of reconciles, if configured: every reconcile becomes a trace, and each of its requests carries
+ * a `traceparent`, so that the API server's own spans join in. It is configured by the environment variables of
+ * OpenTelemetry.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Transport, TransportRequest } from '../../transport/transport.ts'
@@ -13,18 +13,18 @@ import { createExporter, type ExporterStats } from './tracing-exporter.ts'
 import { spansOf, traceparent } from './tracing-spans.ts'
 
 export interface TracingSettings {
-  /** Where traces go: `http://collector:4318/v1/traces`. */
+  /** Where traces are sent: `http://collector:4318/v1/traces`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
 }
 
 export interface Tracing {
-  /** A run has ended: for `onLedger`. */
+  /** A reconcile has ended: for `onLedger`. */
   note(ledger: Ledger): void
-  /** What the run's requests are marked with: for `measured`. */
+  /** Marks the requests that are made within `run`: for `measured`. */
   within<T>(id: string, run: () => Promise<T>): Promise<T>
-  /** The transport, whose requests say which run they belong to. */
+  /** A transport that adds `traceparent` to requests. */
   mark(transport: Transport): Transport
   stats(): ExporterStats
   close(): Promise<void>
@@ -32,7 +32,7 @@ export interface Tracing {
 
 export interface TracingOptions extends TracingSettings {
   readonly clock: Clock
-  /** Of muster, told with each span. */
+  /** Muster's version, part of each span. */
   readonly version?: string
   /** @default the platform's */
   readonly fetch?: typeof fetch
@@ -67,7 +67,7 @@ export function createTracing(options: TracingOptions): Tracing {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Undefined: nobody wants traces. @throws InvalidConfiguration */
+/** Undefined: tracing is not configured. @throws InvalidConfiguration */
 export function tracingSettings(env: Environment): TracingSettings | undefined {
   const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none'
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
@@ -78,14 +78,14 @@ export function tracingSettings(env: Environment): TracingSettings | undefined {
   if (!URL.canParse(named) || !/^https?:$/.test(new URL(named).protocol))
     throw new MusterError('InvalidConfiguration', `${name}: it must be a URL with http or https.`)
   return {
-    // The common one is of all signals; what is said for traces alone is taken as it is.
+    // The endpoint for all signals gets a path; that of traces is used as it is.
     url: own ? named : `${trimEnd(named, '/')}/v1/traces`,
     headers: readHeaders(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] ?? env['OTEL_EXPORTER_OTLP_HEADERS'] ?? ''),
     serviceName: env['OTEL_SERVICE_NAME'] || 'muster',
   }
 }
 
-/** `name=value,name=value`, values percent-encoded. Nothing of it is ever repeated: it may be a token. */
+/** `name=value,name=value`, values percent-encoded. Never repeated in messages: it may be a token. */
 function readHeaders(text: string): Readonly<Record<string, string>> {
   const wrong = (): never => {
     throw new MusterError(

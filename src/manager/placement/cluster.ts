@@ -1,6 +1,7 @@
 /**
- * A cluster, as a host needs it: a client and a shared cache. Placing is wrapping: several clusters in their roles are one
- * cluster again, and so is a part of one under other names. Whoever runs an operator on it cannot tell.
+ * A cluster as a host needs it: a client and a shared cache. Placement is wrapping: several clusters in their roles
+ * look like one cluster, and so does a part of one under other names. The host of an operator cannot tell the
+ * difference.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
@@ -15,7 +16,7 @@ export interface TargetCluster {
   readonly cache: SharedCache
 }
 
-/** The part of a cluster that a name map covers, under the names that the operator knows. */
+/** The part of a cluster that a name map covers, under the operator's names. */
 export function mapNames(cluster: TargetCluster, names: NameMap): TargetCluster {
   const map = objectMap(names)
   return {
@@ -25,7 +26,7 @@ export function mapNames(cluster: TargetCluster, names: NameMap): TargetCluster 
   }
 }
 
-/** The same cluster, where everything but the caches' own reads is done by another client: that of the operator's identity. */
+/** The same cluster with the operator's identity: all requests except the caches' own reads use this client. */
 export function actingOn({ name, cache }: TargetCluster, client: Client): TargetCluster {
   return { name, client, cache: { ...cache, writer: (consumer, through = client) => cache.writer(consumer, through) } }
 }

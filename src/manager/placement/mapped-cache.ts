@@ -1,4 +1,4 @@
-/** A shared cache under other names: what is read is shown as the operator knows it, what is written goes where it is. */
+/** A shared cache under other names: reads are translated to the operator's names, writes to those of the cluster. */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { CacheEvent, IndexFunction, Subscription } from '../../cache/subscription.ts'
 import type { Writer } from '../../cache/writer.ts'
@@ -11,12 +11,12 @@ import type { ObjectMap } from './mapped-object.ts'
 export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
   const { names } = map
   const open = new Set<{ close(): void }>()
-  // Of two hosted clusters each hears of the other's writes as of anybody's.
+  // One consumer per hosted cluster: each is notified of the other's writes.
   const consumerOf = (consumer: string): string => `${consumer}@${names.name}`
 
   return {
     subscribe<T extends KubeObject>(resource: Resource, options: Parameters<SharedCache['subscribe']>[1]) {
-      // Names begin otherwise there: all are taken, and what is the operator's is told by the map.
+      // Name prefixes differ there: the prefix is dropped, and the map filters instead.
       const { onEvent, indexes = {}, fields, namespaces, namePrefix: _, ...rest } = options
       const only = fields === undefined ? undefined : refToOne(resource, namespaces, fields)
       const within = only ? only.namespaces : names.namespacesFor(resource, namespaces)
@@ -41,13 +41,13 @@ export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
     },
     writer: (consumer, through) => mappedWriter(cache.writer(consumerOf(consumer), through), map),
     report: () => cache.report(),
-    // The cache is everybody's.
+    // The cache is shared.
     close() {
       for (const subscription of open) subscription.close()
     },
   }
 
-  /** One object by its name, under the name that it has there. What else a field may hold, nobody has mapped. */
+  /** A field selector for a single object is translated to its name there. Other fields are not mapped. */
   function refToOne(
     resource: Resource,
     namespaces: readonly string[] | undefined,

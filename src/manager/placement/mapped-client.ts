@@ -1,6 +1,6 @@
 /**
- * A client under other names, for what does not go through a cache: Events, commands in containers. What names no object
- * (a list over all, a raw request) has no translation, and is refused rather than let through.
+ * A client under other names, for requests that do not go through a cache: Events, commands in containers. Requests
+ * that name no object (a list, a raw request) cannot be translated, and are refused.
  */
 import type { Client, ObjectRef } from '../../client/client.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -60,7 +60,7 @@ export function mappedClient(client: Client, map: ObjectMap): Client {
     table: refused('a table'),
     request: refused('a raw request'),
     stats: () => client.stats(),
-    // It is everybody's.
+    // The client is shared.
     close: () => Promise.resolve(),
   }
 }

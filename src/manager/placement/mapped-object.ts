@@ -1,7 +1,7 @@
 /**
- * Objects under other names: `metadata.name`, `metadata.namespace` and the names of owners. An owner is translated since the
- * garbage collector looks it up by name: a reference to a name that is not there costs the dependent its life. Whatever
- * else an object says of others (a Secret that a Deployment mounts) is its author's, and stays as it is.
+ * Objects under other names: translates `metadata.name`, `metadata.namespace` and the names in owner references. The
+ * garbage collector looks owners up by name, and would delete a dependent whose owner does not exist. Other references
+ * in an object (a Secret that a Deployment mounts) stay as the author wrote them.
  */
 import { builtinResource } from '../../kube/builtin.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -16,18 +16,18 @@ export interface ObjectMap {
   readonly names: NameMap
   /** @throws NameOutsideMap */
   refToCluster<Name extends ObjectName>(resource: Resource, ref: Name): Name
-  /** The same, for something that is to be changed. @throws NameOutsideMap for what is shared, too */
+  /** The same, for a write. @throws NameOutsideMap for shared kinds, too */
   ownRefToCluster<Name extends ObjectName>(resource: Resource, ref: Name): Name
   /** @throws NameOutsideMap */
   toCluster<T extends KubeObject>(resource: Resource, object: T): T
-  /** The same object for the same object; undefined for one that the operator does not see. */
+  /** Returns the same result for the same object; undefined for one outside of the map. */
   toOperator<T extends KubeObject>(resource: Resource, object: T): T | undefined
 }
 
 export function objectMap(names: NameMap): ObjectMap {
-  /** Objects are shared and frozen: what was made of one is kept as long as it is. */
+  /** Objects are shared and frozen: translations are cached as long as the object lives. */
   const seen = new WeakMap<KubeObject, KubeObject>()
-  /** Kinds met so far: owners name theirs without saying whether it has namespaces. */
+  /** Kinds seen so far: an owner reference does not say whether its kind is namespaced. */
   const met = new Map<string, Resource>()
 
   const meet = (resource: Resource): void => void met.set(`${resource.group} ${resource.kind}`, resource)
@@ -105,7 +105,7 @@ export function objectMap(names: NameMap): ObjectMap {
     },
   }
 
-  /** An Event must be in the namespace of what it is about. */
+  /** An Event must be in the namespace of its object. */
   function aboutMapped<T extends KubeObject>(event: T): T {
     const { involvedObject: about } = event as { readonly involvedObject?: unknown }
     if (!isJsonObject(about)) return event

@@ -1,16 +1,16 @@
 /**
- * A name map: the names that an operator knows, and those that its objects have in the cluster. With one, an operator that
- * was written for a cluster of its own serves one of many hosted control planes, unchanged: each lives in namespaces of the
- * management cluster, under other names.
+ * A name map: translates between the names that an operator uses and those in the cluster. With one, an operator that
+ * was written for a cluster of its own serves one of many hosted control planes, unchanged: each lives in namespaces of
+ * the management cluster, under other names.
  *
  *     { operator: 'openshift-authentication/oauth-openshift', cluster: 'hosted-a/oauth' }
  *     { operator: 'openshift-authentication/*', cluster: 'hosted-a/authentication-*' }
  *     { operator: 'openshift-config/*', cluster: 'hosted-a/config-*' }
- *     { operator: 'cluster', cluster: 'hosted-a', kinds: [Authentication] }       kinds without namespaces: one part
+ *     { operator: 'cluster', cluster: 'hosted-a', kinds: [Authentication] }       cluster-scoped: one part
  *
- * The first rule that matches a name decides. Whatever the rules are, the map is one to one between the names that it
- * covers: two that would end as one are refused when the map is made, and what a more special rule hides is not seen. A
- * Namespace is an object like any other: an operator that makes some needs a rule for them.
+ * The first matching rule applies. The map is one to one between the names that it covers: rules that would map two
+ * names to one are rejected when the map is created, and names that a more specific rule shadows are not visible. A
+ * Namespace is an object like any other: an operator that creates some needs a rule for them.
  */
 import { MusterError } from '../../kube/errors.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
@@ -27,21 +27,21 @@ import {
 } from './name-pattern.ts'
 
 export interface NameRule {
-  /** As the operator knows it: `namespace/name`, or `name` for kinds without namespaces. `*` once in each part. */
+  /** The operator's name: `namespace/name`, or `name` for cluster-scoped kinds. `*` once in each part. */
   readonly operator: string
-  /** The same in the cluster, with a `*` in the same parts. */
+  /** The name in the cluster, with a `*` in the same parts. */
   readonly cluster: string
-  /** The kinds that it is for. @default all */
+  /** The kinds that the rule applies to. @default all */
   readonly kinds?: readonly Resource[]
 }
 
 export interface NameMapOptions {
-  /** Of the hosted cluster: for messages and reports. */
+  /** Name of the hosted cluster: for messages and reports. */
   readonly name: string
   readonly rules: readonly NameRule[]
   /**
-   * Kinds without namespaces that are the same for all, under their own names: read by everybody, written by nobody.
-   * CustomResourceDefinitions are always among them.
+   * Cluster-scoped kinds that all hosted clusters share, under their own names and read-only. CustomResourceDefinitions
+   * always are.
    */
   readonly shared?: readonly Resource[]
 }
@@ -52,9 +52,9 @@ export interface NameMap {
   toCluster(resource: Resource, name: ObjectName): ObjectName | undefined
   toOperator(resource: Resource, name: ObjectName): ObjectName | undefined
   isShared(resource: Resource): boolean
-  /** The namespaces of the cluster that hold what the operator sees in these, or in any; undefined: they cannot be told. */
+  /** The cluster's namespaces for these (or all) namespaces of the operator; undefined: unknown. */
   namespacesFor(resource: Resource, namespaces: readonly string[] | undefined): readonly string[] | undefined
-  /** What the map was made of, read. */
+  /** The parsed rules. */
   readonly rules: readonly ReadRule[]
 }
 
@@ -105,7 +105,7 @@ export function nameMap({ name: mapName, rules: given, shared = [] }: NameMapOpt
     toOperator(resource, name) {
       if (map.isShared(resource)) return name
       const seen = through('cluster', 'operator', resource, name)
-      // A more special rule may have given the name to another object: then this one has none.
+      // A more specific rule may map the name to another object: then this one is not visible.
       const back = seen && through('operator', 'cluster', resource, seen)
       return back && formatName(back) === formatName(name) ? seen : undefined
     },
@@ -128,7 +128,7 @@ export function nameMap({ name: mapName, rules: given, shared = [] }: NameMapOpt
 }
 
 /**
- * That hosted clusters on one management cluster never reach for the same object.
+ * Checks that hosted clusters on one management cluster never map to the same object.
  * @throws InvalidNameMap
  */
 export function checkApart(maps: readonly NameMap[]): void {
@@ -162,7 +162,7 @@ function readRule({ operator, cluster, kinds }: NameRule, place: string): ReadRu
   return { operator: seen, cluster: stored, kinds: kinds && new Set(kinds.map(formatResource)) }
 }
 
-/** What two rules would both store under one name, in words. */
+/** Describes a name that two rules would both map to. */
 function clashOf(a: ReadRule, b: ReadRule): string | undefined {
   const isSameKind = !a.kinds || !b.kinds || [...a.kinds].some((kind) => b.kinds!.has(kind))
   const stored = isSameKind ? common(a.cluster, b.cluster) : undefined

@@ -1,28 +1,28 @@
 /**
- * Names as patterns: `openshift-authentication/oauth-*`. A pattern has one part for kinds without namespaces and two for the
- * others; `*` may stand once in each part, for one character or more.
+ * Name patterns: `openshift-authentication/oauth-*`. A pattern has one part for cluster-scoped kinds and two for
+ * namespaced ones; `*` may stand once in each part, for one character or more.
  */
 import type { ObjectName } from '../../operator/view.ts'
 
 export interface NamePattern {
-  /** Absent: for kinds without namespaces. */
+  /** Absent: for cluster-scoped kinds. */
   readonly namespace: PartPattern | undefined
   readonly name: PartPattern
 }
 
 export interface PartPattern {
   readonly prefix: string
-  /** What follows the star; undefined where there is none. */
+  /** The text after the star; undefined without a star. */
   readonly suffix: string | undefined
 }
 
-/** What the stars stood for. */
+/** The texts that the stars matched. */
 export interface Captured {
   readonly namespace: string
   readonly name: string
 }
 
-/** @returns undefined for what is no pattern */
+/** @returns undefined for an invalid pattern */
 export function parsePattern(text: string): NamePattern | undefined {
   const parts = text.split('/').map(parsePart)
   const [first, second] = parts
@@ -49,7 +49,7 @@ export function fill(pattern: NamePattern, { namespace, name }: Captured): Objec
   return pattern.namespace ? { namespace: fillPart(pattern.namespace, namespace), name: filled } : { name: filled }
 }
 
-/** A part without a star captures nothing, and that is not undefined. */
+/** A part without a star captures the empty string, not undefined. */
 export function capturePart({ prefix, suffix }: PartPattern, text: string): string | undefined {
   if (suffix === undefined) return text === prefix ? '' : undefined
   const isLongEnough = text.length > prefix.length + suffix.length
@@ -61,7 +61,7 @@ export function fillPart({ prefix, suffix }: PartPattern, captured: string): str
   return suffix === undefined ? prefix : prefix + captured + suffix
 }
 
-/** A name that both match; undefined when there is none. */
+/** A name that both patterns match; undefined if there is none. */
 export function common(a: NamePattern, b: NamePattern): ObjectName | undefined {
   const name = commonPart(a.name, b.name)
   if (name === undefined) return undefined
@@ -73,7 +73,7 @@ export function common(a: NamePattern, b: NamePattern): ObjectName | undefined {
 function commonPart(a: PartPattern, b: PartPattern): string | undefined {
   if (a.suffix === undefined) return capturePart(b, a.prefix) === undefined ? undefined : a.prefix
   if (b.suffix === undefined) return capturePart(a, b.prefix) === undefined ? undefined : b.prefix
-  // The longer end holds the shorter one, or nothing has both; between the ends there is room for anything.
+  // The longer prefix and suffix must contain the shorter ones; the text in between is free.
   const witness = `${longer(a.prefix, b.prefix)}x${longer(a.suffix, b.suffix)}`
   return capturePart(a, witness) === undefined || capturePart(b, witness) === undefined ? undefined : witness
 }

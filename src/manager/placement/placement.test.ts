@@ -105,7 +105,7 @@ describe('a placement', () => {
     expect(await held(one.client)).toEqual(['ConfigMap', 'Secret', 'Service'])
   })
 
-  it('writes in each cluster as whom that cluster is acted on', async () => {
+  it('writes in each cluster with the identity for that cluster', async () => {
     clock = virtualClock()
     const [configuration, other] = ['c', 'mm'].map(cluster) as [TargetCluster, TargetCluster]
     const transport = actingAs(other.client.transport, impersonationOf({ namespace: 'default', name: 'nobody' }))

@@ -1,4 +1,4 @@
-/** A placement: which cluster plays which role for an operator. */
+/** A placement: the cluster of each role of an operator. */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Writer } from '../../cache/writer.ts'
 import type { Client } from '../../client/client.ts'
@@ -11,14 +11,15 @@ import type { TargetCluster } from './cluster.ts'
 
 export type Placement = Readonly<Record<PlacementRole, TargetCluster>>
 
-/** One cluster for everything. */
+/** One cluster in all roles. */
 export function standalone(cluster: TargetCluster): Placement {
   return { configuration: cluster, management: cluster, userWorkload: cluster }
 }
 
 /**
- * The clusters of a placement as one: each kind is read and written where its role says. CRs, Events and commands in
- * containers belong to the configuration cluster; kinds that come later than the operator are noticed there, too.
+ * The clusters of a placement as one: each kind is read and written in the cluster of its role. CRs, Events and
+ * commands in containers belong to the configuration cluster, and only there kinds may be installed after the operator
+ * has started.
  * @throws InvalidPlacement for a kind in two roles
  */
 export function place(operator: Operator, placement: Placement): TargetCluster {
@@ -49,10 +50,7 @@ function placedCache(clusters: readonly TargetCluster[], at: (resource: Resource
     subscribe: (resource, options) => at(resource).cache.subscribe(resource, options),
     writer(consumer, through) {
       if (through) {
-        throw new MusterError(
-          'InvalidPlacement',
-          'Say as whom to write of each cluster, with actingOn, before placing it.',
-        )
+        throw new MusterError('InvalidPlacement', 'Set the identity of each cluster with actingOn before placing it.')
       }
       const writers = new Map(clusters.map((cluster) => [cluster, cluster.cache.writer(consumer)]))
       return placedWriter((resource) => writers.get(at(resource))!)

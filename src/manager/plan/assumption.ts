@@ -1,7 +1,7 @@
 /**
- * What a server would answer, worked out here: server-side apply is a pure function of the object, the wish and who wishes.
- * What a server adds of its own (defaults, what admission does) is left out: a plan shows what the operator writes. Only what
- * the server had filled in before and fills in again is kept.
+ * Predicts the result of a write: server-side apply is a pure function of the live object, the applied one and the
+ * field manager. Defaults and admission are left out, since a plan shows what the operator writes; only values that the
+ * server has defaulted before and would default again are kept.
  */
 import { applyObject } from '../../kube/apply/apply.ts'
 import { formatTime } from '../../kube/duration.ts'
@@ -12,16 +12,16 @@ import { typingOf } from '../../operator/desired.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
 
 export interface AssumptionOptions {
-  /** Under which the operator owns fields. */
+  /** The operator's field manager. */
   readonly fieldManager: string
   readonly now: number
-  /** What the server fills in of an object that exists. */
+  /** Restores values that the server had defaulted. */
   readonly fill: (after: UntypedObject, live: UntypedObject, resource: Resource) => UntypedObject
 }
 
 /**
- * The object after the write; undefined: it is gone. The same object when nothing changes.
- * @throws as the server would: what does not fit the schema, fields that belong to others
+ * The object after the write; undefined: it is deleted. The same object when nothing changes.
+ * @throws as the server would: schema violations, conflicts with other field managers
  */
 export function assume(
   mutation: Mutation,
@@ -56,7 +56,7 @@ export function assume(
     ...after,
     metadata: {
       ...after.metadata,
-      // Others may refer to it before it has one.
+      // A placeholder, since other objects may refer to it.
       uid: `(uid of ${mutation.resource.kind} ${place})`,
       resourceVersion: '0',
       ...('spec' in after && { generation: 1 }),
@@ -64,28 +64,28 @@ export function assume(
   }
 }
 
-/** A change has a version of its own, and a generation where it is one of what is wanted. */
+/** A change gets a new resourceVersion, and a new generation if it changes more than metadata and status. */
 function stamped(before: UntypedObject, after: UntypedObject): UntypedObject {
   if (equalJson(content(before), content(after))) return before
   const { resourceVersion = '0', generation } = before.metadata
-  const isWish = !equalJson(wish(before), wish(after))
+  const isDesiredChange = !equalJson(desiredPart(before), desiredPart(after))
   return {
     ...after,
     metadata: {
       ...after.metadata,
       resourceVersion: `${resourceVersion}+`,
-      ...(generation !== undefined && { generation: generation + Number(isWish) }),
+      ...(generation !== undefined && { generation: generation + Number(isDesiredChange) }),
     },
   }
 }
 
-/** Who owns what is no part of it. */
+/** Managed fields do not count as content. */
 function content(object: UntypedObject): Json {
   const { managedFields: _managedFields, ...metadata } = object.metadata
   return { ...object, metadata } as unknown as Json
 }
 
-function wish(object: UntypedObject): Json {
+function desiredPart(object: UntypedObject): Json {
   const { metadata: _metadata, status: _status, ...rest } = object
   return rest as unknown as Json
 }

@@ -89,15 +89,15 @@ const memcached = defineOperator({
   ],
 })
 
-let trial: TestEnvironment
-afterEach(() => trial.close())
+let testEnv: TestEnvironment
+afterEach(() => testEnv.close())
 
 /** A plan, and the requests that it took. */
 async function plan(
   operator: Operator,
   options: Partial<DryRunOptions> = {},
 ): Promise<OperatorPlan & { readonly requests: readonly string[] }> {
-  const { clock, server } = trial
+  const { clock, server } = testEnv
   const requests: string[] = []
   const inner = inProcessTransport(server)
   const transport = {
@@ -140,10 +140,10 @@ const secret = (name: string, password: string): UntypedObject => ({
   data: { password: btoa(password) },
 })
 
-describe('foresight', () => {
-  it('shows all that would be written, wave after wave, and only reads', async () => {
-    trial = await openTestEnvironment(memcached, { stopped: true })
-    await trial.create(Memcached, cr('a'))
+describe('a dry run', () => {
+  it('shows all writes, wave after wave, and only reads', async () => {
+    testEnv = await openTestEnvironment(memcached, { stopped: true })
+    await testEnv.create(Memcached, cr('a'))
     const { requests, ...shown } = await plan(memcached)
     expect(shown.changes.map(what)).toEqual(['create ConfigMap a', 'create Deployment a', 'change Memcached a'])
     expect(shown.changes[2]?.fields.map(({ path }) => path)).toEqual(['status'])
@@ -153,21 +153,21 @@ describe('foresight', () => {
   })
 
   it('finds nothing to do where everything is done', async () => {
-    trial = await openTestEnvironment(memcached)
-    await trial.create(Memcached, cr('a'))
-    await trial.settle()
+    testEnv = await openTestEnvironment(memcached)
+    await testEnv.create(Memcached, cr('a'))
+    await testEnv.settle()
     const shown = await plan(memcached)
     expect(shown.changes).toEqual([])
     expect(text(shown)).toBe('# memcached: nothing to do for 1 CR.')
   })
 
   it('shows what changed as a diff, before and after, and what is no longer wanted', async () => {
-    trial = await openTestEnvironment(memcached)
-    await trial.create(Secret, secret('pw', 'correct horse'))
-    await trial.create(Memcached, cr('a', { size: 1, passwordFrom: 'pw' }))
-    await trial.settle()
-    await trial.stop()
-    await trial.client.patch(
+    testEnv = await openTestEnvironment(memcached)
+    await testEnv.create(Secret, secret('pw', 'correct horse'))
+    await testEnv.create(Memcached, cr('a', { size: 1, passwordFrom: 'pw' }))
+    await testEnv.settle()
+    await testEnv.stop()
+    await testEnv.client.patch(
       Memcached,
       { name: 'a', namespace: 'default' },
       { spec: { size: 3, passwordFrom: null } },
@@ -231,11 +231,11 @@ describe('foresight', () => {
       fromCR: ({ cr: { spec } }) => ({ spec: { size: spec.size, parts: [{ name: 'one' }] } }),
     })
     const operator = appOperator({ resources: [set, gadget] })
-    trial = await openTestEnvironment(operator)
-    await trial.create(App, app('a', { size: 1 }))
-    await trial.settle()
-    await trial.stop()
-    await trial.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    testEnv = await openTestEnvironment(operator)
+    await testEnv.create(App, app('a', { size: 1 }))
+    await testEnv.settle()
+    await testEnv.stop()
+    await testEnv.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
     const shown = await plan(operator)
     const mark = 'metadata.annotations["muster.dev/desired"]'
     const paths = shown.changes.map((one) => [what(one), one.fields.map(({ path }) => path).toSorted()])
@@ -277,12 +277,12 @@ describe('foresight', () => {
       }),
     }
     const operator = appOperator(spread)
-    trial = await openTestEnvironment(operator)
-    await trial.create(Secret, secret('pw', 'an-older-password'))
-    await trial.create(App, app('a'))
-    await trial.settle()
-    await trial.stop()
-    await trial.client.patch(
+    testEnv = await openTestEnvironment(operator)
+    await testEnv.create(Secret, secret('pw', 'an-older-password'))
+    await testEnv.create(App, app('a'))
+    await testEnv.settle()
+    await testEnv.stop()
+    await testEnv.client.patch(
       Secret,
       { name: 'pw', namespace: 'default' },
       { data: { password: btoa(password) } },
@@ -300,10 +300,10 @@ describe('foresight', () => {
   })
 
   it('says why a CR would fail, what another waits for, and which is paused', async () => {
-    trial = await openTestEnvironment(memcached, { stopped: true })
-    await trial.create(Memcached, cr('fails', { passwordFrom: 'fails' }))
-    await trial.create(Memcached, cr('waits', { passwordFrom: 'nowhere' }))
-    await trial.create(Memcached, cr('paused', {}, { labels: { [pausedLabel]: 'true' } }))
+    testEnv = await openTestEnvironment(memcached, { stopped: true })
+    await testEnv.create(Memcached, cr('fails', { passwordFrom: 'fails' }))
+    await testEnv.create(Memcached, cr('waits', { passwordFrom: 'nowhere' }))
+    await testEnv.create(Memcached, cr('paused', {}, { labels: { [pausedLabel]: 'true' } }))
     const shown = await plan(memcached)
     const outcomes = Object.fromEntries(
       shown.crs.map(({ cr: key, outcome, message = '' }) => [key, `${outcome} ${message}`]),
@@ -317,8 +317,8 @@ describe('foresight', () => {
   })
 
   it('plans for those that are asked for, and says what it was when there is none', async () => {
-    trial = await openTestEnvironment(memcached, { stopped: true })
-    for (const name of ['a', 'b']) await trial.create(Memcached, cr(name))
+    testEnv = await openTestEnvironment(memcached, { stopped: true })
+    for (const name of ['a', 'b']) await testEnv.create(Memcached, cr(name))
     expect((await plan(memcached, { crs: ['default/b'] })).crs.map((one) => one.cr)).toEqual(['default/b'])
     expect((await plan(memcached, { crs: ['a'] })).crs.map((one) => one.cr)).toEqual(['default/a'])
     await expect(plan(memcached, { crs: ['default/c'] })).rejects.toThrow(
@@ -341,8 +341,8 @@ describe('foresight', () => {
         defineController({ for: App, resources: [config] }),
       ],
     })
-    trial = await openTestEnvironment(operator, { stopped: true })
-    await trial.create(Parent, {
+    testEnv = await openTestEnvironment(operator, { stopped: true })
+    await testEnv.create(Parent, {
       apiVersion: 'test.example.com/v1',
       kind: 'Parent',
       metadata: { name: 'a', namespace: 'default' },
@@ -355,18 +355,15 @@ describe('foresight', () => {
       ['App', 'settled'],
     ])
     expect(shown.changes[2]?.after).toMatchObject({ data: { text: 'from above' } })
-    await trial.start()
-    await trial.settle()
-    expect(trial.writes.map(({ path }) => path.replace(/\?.*/, '').split('/').slice(-2).join('/')).toSorted()).toEqual([
-      'a/status',
-      'a/status',
-      'apps/a',
-      'configmaps/a',
-    ])
+    await testEnv.start()
+    await testEnv.settle()
+    expect(
+      testEnv.writes.map(({ path }) => path.replace(/\?.*/, '').split('/').slice(-2).join('/')).toSorted(),
+    ).toEqual(['a/status', 'a/status', 'apps/a', 'configmaps/a'])
   })
 
   it('cannot plan for kinds that are not there, and says which', async () => {
-    trial = await openTestEnvironment(memcached, { stopped: true, bare: true })
+    testEnv = await openTestEnvironment(memcached, { stopped: true, bare: true })
     await expect(plan(memcached)).rejects.toThrow('Memcached (memcacheds.cache.example.com/v1alpha1) is not installed')
   })
 })
@@ -374,7 +371,7 @@ describe('foresight', () => {
 describe('a plan carried out', () => {
   /** Everything that the operator may have written, as far as it wrote it. */
   const state = async (kinds: readonly Resource[]): Promise<Readonly<Record<string, Json>>> => {
-    const lists = await Promise.all(kinds.map((kind) => trial.client.list(kind, { namespace: 'default' })))
+    const lists = await Promise.all(kinds.map((kind) => testEnv.client.list(kind, { namespace: 'default' })))
     const objects = lists.flatMap(({ items }) => items)
     return Object.fromEntries(
       objects.map((object) => [`${object.kind} ${object.metadata.name}`, object as unknown as Json]),
@@ -403,7 +400,7 @@ describe('a plan carried out', () => {
         fc.array(step, { maxLength: 3 }),
         fc.array(step, { minLength: 1, maxLength: 3 }),
         async (past, now) => {
-          trial = await openTestEnvironment(memcached, { seed: 5 })
+          testEnv = await openTestEnvironment(memcached, { seed: 5 })
           const happen = async (steps: typeof past): Promise<void> => {
             for (const one of steps) {
               const name = { name: one.name, namespace: 'default' }
@@ -411,25 +408,25 @@ describe('a plan carried out', () => {
               if (one.what === 'ask') {
                 const { size, memoryMegabytes, passwordFrom } = one
                 const spec = { size, memoryMegabytes, ...(passwordFrom !== null && { passwordFrom }) }
-                await trial.client.apply(Memcached, cr(one.name, spec), person)
-              } else if (one.what === 'drop') await trial.client.delete(Memcached, name).catch(() => undefined)
-              else if (one.what === 'lose') await trial.client.delete(ConfigMap, name).catch(() => undefined)
+                await testEnv.client.apply(Memcached, cr(one.name, spec), person)
+              } else if (one.what === 'drop') await testEnv.client.delete(Memcached, name).catch(() => undefined)
+              else if (one.what === 'lose') await testEnv.client.delete(ConfigMap, name).catch(() => undefined)
               else
-                await trial.client
+                await testEnv.client
                   .patch(Deployment, name, { spec: { replicas: 9 } }, { type: 'merge' })
                   .catch(() => undefined)
             }
-            await trial.clock.settle()
+            await testEnv.clock.settle()
           }
-          await trial.create(Secret, secret('pw', 'correct horse'))
+          await testEnv.create(Secret, secret('pw', 'correct horse'))
           await happen(past)
-          await trial.settle()
-          await trial.stop()
+          await testEnv.settle()
+          await testEnv.stop()
           await happen(now)
           const before = await state(kinds)
           const { changes } = await plan(memcached)
-          await trial.start()
-          await trial.settle()
+          await testEnv.start()
+          await testEnv.settle()
           const after = await state(kinds)
           const really = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(
             (name): readonly string[] => {
@@ -443,7 +440,7 @@ describe('a plan carried out', () => {
           for (const { object, after: planned } of shown) {
             expect(after[`${object.kind} ${object.name}`]).toMatchObject(withoutTimes(planned!) as object)
           }
-          await trial.close()
+          await testEnv.close()
         },
       ),
       { numRuns: 12 },

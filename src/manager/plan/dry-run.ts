@@ -1,10 +1,11 @@
 /**
- * What an operator would do, without doing it. Its reconciles run on the real caches; what they want is not sent, but assumed
- * to have been done, so that later waves, and other controllers of the operator, go on from there until nothing moves.
+ * A dry run of an operator. Its reconciles run on the real caches; their writes are not sent, but assumed to have
+ * succeeded, so that later waves and other controllers of the operator continue from there, until nothing changes any
+ * more.
  *
- * Nothing is written: there is no executor here at all. What reaches outside (commands in containers, calls to applications)
- * fails with `NeedsCluster`, for nobody can tell what it would do. What waits for something to become ready waits on: a plan
- * says so, and shows what can be shown.
+ * Nothing is written: there is no executor here at all. Live calls (commands in containers, calls to applications) fail
+ * with `NeedsCluster`, since their effect is unknown. A reconcile that waits for readiness keeps waiting: the plan says
+ * so, and shows the rest.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
@@ -42,28 +43,28 @@ export interface DryRunOptions {
   readonly client: Client
   readonly cache: SharedCache
   readonly clock?: Clock
-  /** As the operator's own `config` declares it. @default its defaults */
+  /** Values for the `config` that the operator declares. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>
-  /** @default all */
+  /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[]
   /** CRs to plan for: `namespace/name`, or a name in any namespace. @default all */
   readonly crs?: readonly string[]
-  /** The longest wait for the caches. @default 30_000 */
+  /** How long to wait for the caches. @default 30_000 */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
 
 export interface OperatorPlan {
   readonly operator: string
-  /** One for each object, in the order of their first writes. */
+  /** One for each object, in the order of the first writes. */
   readonly changes: readonly PlannedChange[]
-  /** One for each CR that was looked at. */
+  /** One for each reconciled CR. */
   readonly crs: readonly PlannedCr[]
 }
 
-/** Of an object: what it is before, and after everything was done. Secrets are masked. */
+/** The object before, and after all writes. Secrets are masked. */
 export interface PlannedChange {
-  /** The CR that it is done for: `namespace/name`. */
+  /** The CR that it is written for: `namespace/name`. */
   readonly cr: string
   readonly controller: string
   readonly action: 'create' | 'change' | 'delete'
@@ -82,7 +83,7 @@ export interface PlannedCr {
   readonly cr: string
   readonly kind: string
   readonly controller: string
-  /** `paused`: nothing is done for it. `unsettled`: it was still changing its mind when this stopped looking. */
+  /** `paused`: nothing is done for it. `unsettled`: it still made changes when the dry run stopped. */
   readonly outcome: 'settled' | 'waiting' | 'failed' | 'paused' | 'unsettled'
   /** What it waits for, or why it fails. */
   readonly message?: string
@@ -94,7 +95,7 @@ interface Task {
   readonly key: string
 }
 
-/** So often is a CR looked at: an operator that needs more may never come to rest. */
+/** Reconciles of one CR: an operator that needs more may never converge. */
 const mostRuns = 16
 
 /** @throws KindNotServed, NotFound, SyncTimeout */
@@ -110,7 +111,7 @@ export async function dryRun(options: DryRunOptions): Promise<OperatorPlan> {
 
 async function walk(options: DryRunOptions, base: ViewSource, config: unknown, clock: Clock): Promise<OperatorPlan> {
   const { operator, crs } = options
-  // The rules of all built-in kinds: those who never plan need not load them.
+  // Loaded on demand: the defaults of all built-in kinds.
   const { filledIn } = await import('./filling.ts')
   const overlay = overlayOn(base)
   const secrets = meetSecrets()
@@ -130,8 +131,8 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
     due.add(id)
   }
 
-  /** An assumed write concerns whoever read what it changed, and makes CRs of what is one. */
-  const tell = (change: InputChange, by: string): void => {
+  /** An assumed write enqueues the keys that read the object, and new CRs. */
+  const dispatch = (change: InputChange, by: string): void => {
     for (const [id, seen] of reads) if (id !== by && seen.some((read) => readConcerns(read, change))) due.add(id)
     const object = change.after ?? change.before
     for (const controller of operator.controllers) {
@@ -154,7 +155,7 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
           secrets.note(after)
           const place = `${formatResource(resource)} ${overlayKey(name)}`
           if (!written.has(place)) written.set(place, { resource, name, task })
-          tell({ resource, before, after }, idOf(task))
+          dispatch({ resource, before, after }, idOf(task))
         }
         return { result: 'done', ...(after && { object: after }) }
       } catch (error) {
@@ -236,7 +237,7 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
   return { operator: operator.name, changes, crs: [...found.values()] }
 }
 
-/** The CRs that were asked for. */
+/** The requested CRs. */
 function chosen({ controllers }: Operator, source: ViewSource, crs: readonly string[] | undefined): readonly Task[] {
   const all = controllers.flatMap((controller) =>
     source.list(controller.kind).map(({ metadata }): Task => ({ controller, key: overlayKey(metadata) })),
@@ -255,7 +256,7 @@ function chosen({ controllers }: Operator, source: ViewSource, crs: readonly str
   })
 }
 
-/** It has more to do right away, as it says itself. */
+/** Whether the ledger asks for another reconcile right away. */
 function isGoingOn({ entries, failure, requeueAfterMs }: Ledger): boolean {
   if (failure) return false
   return requeueAfterMs === 0 || entries.some(({ operation }) => operation === 'delayed')
@@ -269,7 +270,7 @@ function outcomeOf({ failure, waiting }: Ledger, values: ReadonlySet<string>): P
   return waiting === undefined ? { outcome: 'settled' } : { outcome: 'waiting', message: maskText(waiting, values) }
 }
 
-/** Without what a server keeps for itself: nobody writes it. */
+/** Without fields that only the server writes. */
 function shown(object: KubeObject): JsonObject {
   const { metadata, ...rest } = object
   const { managedFields: _m, resourceVersion: _r, uid: _u, generation: _g, creationTimestamp: _c, ...meta } = metadata
@@ -285,7 +286,7 @@ function parseKey(key: string): { readonly namespace: string | undefined; readon
   return { namespace: key.slice(0, slash) || undefined, name: key.slice(slash + 1) }
 }
 
-/** `a` for what has no namespace. */
+/** `a` for a cluster-scoped object. */
 function shownKey(key: string): string {
   return key.replace(/^\//, '')
 }
@@ -315,7 +316,7 @@ async function openCaches(
       if (!served[index]) continue
       open.set(
         formatResource(input),
-        // Who owns which field decides what an apply takes away.
+        // Ownership of fields decides which ones an apply removes.
         cache.subscribe(input, { consumer: 'plan', managedFields: true, ...(namespaces && { namespaces }) }),
       )
     }

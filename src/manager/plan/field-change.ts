@@ -1,13 +1,13 @@
-/** Two objects compared field by field: for programs, and for the summary that people read first. */
+/** Compares two objects field by field: for programs, and for the summary of a plan. */
 import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 
 export interface FieldChange {
   /** `spec.template.spec.containers[name=app].image` */
   readonly path: string
-  /** Absent: there was none. */
+  /** Absent: the field did not exist. */
   readonly before?: Json
-  /** Absent: there is none any more. */
+  /** Absent: the field does not exist any more. */
   readonly after?: Json
 }
 
@@ -35,7 +35,7 @@ interface Keyed {
   readonly after: ReadonlyMap<string, Json>
 }
 
-/** Lists whose items have names are compared by these: one that moved has not changed. */
+/** Lists whose items have a key are compared by it: an item that moved has not changed. */
 function keysOf(before: Json | undefined, after: Json | undefined): Keyed | undefined {
   if (!isJsonArray(before) || !isJsonArray(after)) return undefined
   for (const by of ['name', 'type', 'uid', 'key']) {

@@ -1,7 +1,7 @@
 /**
- * What the API server fills in again after a write. A value that has one owner as a whole (the claim templates of a
- * StatefulSet) is replaced as a whole by an apply, and with it goes what the server had filled in; the server fills it in once
- * more before it stores the object. A plan that left this out would show changes that never happen.
+ * Values that the API server defaults again after a write. An atomic value (the claim templates of a StatefulSet) is
+ * replaced as a whole by an apply, and its defaulted members with it; the server defaults them again before it stores
+ * the object. Without this, a plan would show changes that never happen.
  */
 import { rulesOf } from '../../apiserver/write/kinds.ts'
 import { structForm } from '../../apiserver/codec/struct-form.ts'
@@ -10,7 +10,7 @@ import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 
-/** `after` with what the server fills in, where `live` has it: all else in a plan is what the operator writes. */
+/** `after` with the server's defaults, where `live` has them: everything else in a plan is written by the operator. */
 export function filledIn(after: UntypedObject, live: UntypedObject, resource: Resource): UntypedObject {
   const filled = defaulted(after, resource)
   if (!filled) return after
@@ -22,12 +22,12 @@ export function filledIn(after: UntypedObject, live: UntypedObject, resource: Re
   ) as unknown as UntypedObject
 }
 
-/** A kind that the operator defines knows its defaults. */
+/** A kind that the operator defines has its own defaults. */
 interface Defaulting extends Resource {
   withDefaults(object: UntypedObject): UntypedObject
 }
 
-/** As the server would store it; undefined where that cannot be told. */
+/** As the server would store it; undefined where that is unknown. */
 function defaulted(object: UntypedObject, resource: Resource): UntypedObject | undefined {
   try {
     if ('withDefaults' in resource) return (resource as Defaulting).withDefaults(object)
@@ -35,12 +35,12 @@ function defaulted(object: UntypedObject, resource: Resource): UntypedObject | u
     const { defaults = structForm } = rulesOf(group === '' ? plural : `${plural}.${group}`)
     return defaults(object, version)
   } catch {
-    // The server says what is wrong with it better than a plan could.
+    // The object is invalid: the server reports that better than a plan could.
     return undefined
   }
 }
 
-/** What is stored where it is as before, or was filled in before; what is written elsewhere. */
+/** The stored value where it equals the live one or was defaulted before; the written value elsewhere. */
 function picked(after: Json, stored: Json, live: Json | undefined): Json {
   if (live !== undefined && equalJson(stored, live)) return live
   if (isJsonObject(after) && isJsonObject(stored)) {
@@ -60,7 +60,7 @@ function picked(after: Json, stored: Json, live: Json | undefined): Json {
   return after
 }
 
-/** A member that is written and neither stored nor there: the server drops zero values of some fields. */
+/** A member that is written but neither stored nor live: the server drops zero values of some fields. */
 function pickedMember(wanted: Json, kept: Json | undefined, was: Json | undefined): Json | undefined {
   if (kept === undefined) return was === undefined ? undefined : wanted
   return picked(wanted, kept, was)

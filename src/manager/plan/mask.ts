@@ -1,6 +1,6 @@
 /**
- * What must not be shown: everything in a Secret, and every text elsewhere that holds a value of one that was read. Two are
- * masked together, so that it still shows whether they differ.
+ * Masks secrets in plans: all data of Secrets, and every text elsewhere that contains a value of a Secret that was
+ * read. The two sides of a diff are masked together, so that it still shows whether they differ.
  */
 import { type Hide, hidingValues } from '../../kube/hidden-text.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -13,7 +13,7 @@ import { isSecret, secretValues } from '../../operator/secrecy.ts'
 export const maskedValue = '(secret)'
 export const otherMasked = '(another secret)'
 
-/** Values of Secrets that were met: those that were read, and those that would be written. */
+/** Values of Secrets that were read or would be written. */
 export interface MetSecrets {
   readonly values: ReadonlySet<string>
   note(object: KubeObject | undefined): void
@@ -30,7 +30,7 @@ export function meetSecrets(): MetSecrets {
   }
 }
 
-/** A source that notes the Secrets that are read through it. */
+/** A view source that records the Secrets that are read through it. */
 export function noting(source: ViewSource, secrets: MetSecrets): ViewSource {
   const noted = (objects: readonly KubeObject[]): readonly KubeObject[] => {
     for (const object of objects) secrets.note(object)
@@ -58,7 +58,7 @@ export function mask(pair: Pair, values: ReadonlySet<string>): Pair {
   if (isSecret(identity)) return maskBoth(pair, isHeldBySecret)
   const shown = maskBoth(pair, (path, text) => !isIdentity(path) && holds(text, values))
   const isTouched = !equalJson(shown.before, pair.before) || !equalJson(shown.after, pair.after)
-  // A hash over something secret lets it be guessed.
+  // A hash of a secret would allow it to be guessed.
   return isTouched ? maskBoth(shown, isMark) : shown
 }
 
@@ -69,7 +69,7 @@ function maskBoth({ before, after }: Pair, hides: Hides): Pair {
   }
 }
 
-/** Annotations too: `kubectl apply` keeps a copy of everything there. */
+/** Annotations as well: `kubectl apply` stores a copy of the object there. */
 function isHeldBySecret([first, second]: readonly string[]): boolean {
   return first === 'data' || first === 'stringData' || (first === 'metadata' && second === 'annotations')
 }
@@ -80,7 +80,7 @@ function isMark([first, second, third]: readonly string[]): boolean {
 
 type Hides = (path: readonly string[], text: string) => boolean
 
-/** `other` is what stands in the same place on the other side: a mask for something else reads differently. */
+/** `other` is the value on the other side: masks of different values differ. */
 function maskSide(
   value: Json | undefined,
   other: Json | undefined,
@@ -106,7 +106,7 @@ function maskSide(
 
 const identities: ReadonlySet<string> = new Set(['apiVersion', 'kind'])
 
-/** How an object is called is no secret, even where a Secret repeats it. */
+/** The name of an object is not secret, even if a Secret contains it. */
 function isIdentity([first = '', second = '']: readonly string[]): boolean {
   return identities.has(first) || (first === 'metadata' && (second === 'name' || second === 'namespace'))
 }
@@ -115,14 +115,14 @@ function holds(text: string, values: ReadonlySet<string>): boolean {
   return hidingFor(values)(text) !== text
 }
 
-/** The same for what is said in words. It is cut afterwards, and not before. */
+/** The same for messages. Mask before truncating, not after. */
 export function maskText(text: string, values: ReadonlySet<string>): string {
   return hidingFor(values)(text)
 }
 
 const made = new WeakMap<ReadonlySet<string>, { readonly size: number; readonly hide: Hide }>()
 
-/** Values only ever come to a set. */
+/** Cached by size: values are only ever added to a set. */
 function hidingFor(values: ReadonlySet<string>): Hide {
   const known = made.get(values)
   if (known?.size === values.size) return known.hide

@@ -1,4 +1,4 @@
-/** What is in the cluster, with assumed writes laid over it: later waves and other controllers see them. */
+/** The live objects with the assumed writes on top: later waves and other controllers read them. */
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { ObjectName, ViewSource } from '../../operator/view.ts'
@@ -8,7 +8,7 @@ export interface DryRunOverlay extends ViewSource {
 }
 
 export function overlayOn(base: ViewSource): DryRunOverlay {
-  /** By kind, then by name; undefined: gone. */
+  /** By kind, then by name; undefined: deleted. */
   const written = new Map<string, Map<string, KubeObject | undefined>>()
   const of = (resource: Resource): ReadonlyMap<string, KubeObject | undefined> =>
     written.get(formatResource(resource)) ?? none
@@ -54,7 +54,7 @@ export function overlayOn(base: ViewSource): DryRunOverlay {
 
 const none: ReadonlyMap<string, KubeObject | undefined> = new Map()
 
-/** Beside this, `kubernetes` may be a name, and so may `constructor`: hence a Map. */
+/** A Map and not an object, since `constructor` may be a name. */
 export function overlayKey({
   namespace = '',
   name = '',

@@ -1,9 +1,9 @@
-/** A plan for people: one unified diff an object, under the CR that it is for. */
+/** Formats a plan for people: one unified diff per object, grouped by CR. */
 import { writeYaml } from '../../kube/yaml.ts'
 import type { OperatorPlan, PlannedChange, PlannedCr } from './dry-run.ts'
 import { type DiffLine, unified } from './unified.ts'
 
-/** `note` is about the plan itself: tools that read diffs skip it. */
+/** `note`: a comment about the plan itself, which diff tools skip. */
 export interface PlanLine {
   readonly kind: DiffLine['kind'] | 'note'
   readonly text: string

@@ -106,7 +106,7 @@ describe('a mask', () => {
     data,
   })
 
-  it('lets nothing of a Secret through, and still tells whether it changed', () => {
+  it('hides all values of a Secret, and still shows whether they changed', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), fc.uuid()), fc.uuid(), (held, other) => {
         const before = object('Secret', { ...held, a: other })

@@ -1,4 +1,4 @@
-/** Two texts as a unified diff: the form that every tool and every reviewer knows. */
+/** Formats two texts as a unified diff. */
 import { diff } from 'node:util'
 
 export interface DiffLine {
@@ -11,7 +11,7 @@ interface Line {
   readonly text: string
 }
 
-/** Undefined: there is none on that side. Empty where both are the same. */
+/** Undefined: the file does not exist on that side. Empty when both are equal. */
 export function unified(
   before: string | undefined,
   after: string | undefined,
@@ -41,7 +41,7 @@ function compared(before: readonly string[], after: readonly string[]): readonly
 
 const kinds = { '-1': 'added', '0': 'same', '1': 'removed' } as const
 
-/** What goes before what comes, between two lines that stay. */
+/** Removed lines before added ones, between two unchanged lines. */
 function inOrder(lines: readonly Line[]): readonly Line[] {
   const out: Line[] = []
   let added: Line[] = []
@@ -58,7 +58,7 @@ function inOrder(lines: readonly Line[]): readonly Line[] {
   return [...out, ...added]
 }
 
-/** Changes that are near each other are shown together. */
+/** Changes that are close to each other share a hunk. */
 function hunks(changed: readonly number[], context: number, length: number): readonly (readonly [number, number])[] {
   const found: [number, number][] = []
   for (const at of changed) {

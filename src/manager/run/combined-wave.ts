@@ -1,8 +1,9 @@
 /**
- * One write an object. A wave may want several things of one object: what agrees is sent as one, what contradicts is not
- * sent at all, for the two would undo each other in every run.
+ * At most one write per object and wave. A wave may hold several mutations of one object: compatible ones are merged
+ * into one request; contradicting ones are not sent at all, since they would undo each other in every reconcile.
  *
- * Two applies agree when their merge holds all that each of them wants. Status is written on its own, as the server has it.
+ * Two applies are compatible when their merge contains every field of both. Status is a write of its own, as it is a
+ * subresource.
  */
 import { mergeValues } from '../../kube/apply/merge.ts'
 import { shapeOf } from '../../kube/apply/shape.ts'
@@ -13,12 +14,12 @@ import { typingOf } from '../../operator/desired.ts'
 import { differences } from '../../operator/difference.ts'
 import { type Mutation, mutationName, type Wave } from '../../operator/plan.ts'
 
-/** What is sent for some of a wave's mutations, or why nothing is. */
+/** The request for some of a wave's mutations, or the reason why there is none. */
 export interface Combined {
   readonly mutation: Mutation
-  /** Positions in the wave that it answers. */
+  /** Indexes of the mutations in the wave that this request covers. */
   readonly positions: readonly number[]
-  /** What they disagree about, as paths: then it is not sent. */
+  /** Field paths that contradict; if there are any, nothing is sent. */
   readonly contradictions: readonly string[]
 }
 
@@ -42,17 +43,17 @@ export function combine(wave: Wave): readonly Combined[] {
   return [...found.values()]
 }
 
-/** `deployments.apps/v1 default/a`; status is another thing to write than the rest. */
+/** `deployments.apps/v1 default/a`; the status subresource is a target of its own. */
 export function targetOf(mutation: Mutation): string {
   const { namespace = '', name } = mutationName(mutation)
   const part = mutation.verb === 'status' ? ' status' : ''
   return `${formatResource(mutation.resource)} ${namespace}/${name}${part}`
 }
 
-/** One that does what both do; or the paths about which they disagree. */
+/** One mutation that does what both do, or the field paths that contradict. */
 function together(a: Mutation, b: Mutation): Mutation | readonly string[] {
   if (a.verb === 'apply' && b.verb === 'apply') {
-    // Taking over others' fields is each one's own decision.
+    // Each mutation decides for itself whether to take over fields of other field managers.
     if (a.force !== b.force) return ['force']
     const merged = mergedObjects(a, b)
     return isPaths(merged) ? merged : { ...a, object: merged }
@@ -65,7 +66,7 @@ function together(a: Mutation, b: Mutation): Mutation | readonly string[] {
   if (a.verb === 'finalizers' && b.verb === 'finalizers') {
     return a.uid === b.uid && equalJson(a.finalizers, b.finalizers) ? a : ['metadata.finalizers']
   }
-  // One wants it to be, the other to be gone.
+  // One applies the object, the other deletes it.
   return ['']
 }
 

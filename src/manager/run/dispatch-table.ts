@@ -1,20 +1,21 @@
 /**
- * Who is concerned by a change: those who read what it changed. Each reconcile leaves behind what it read; the table finds
- * the readers of an object by its name, its owners and the lists it belongs to, without looking at anyone else.
+ * Maps a watch event to the keys that must be reconciled: those whose last reconcile read the changed object. Each
+ * reconcile records its reads; the table finds the readers of an object by its name, its owners and the lists it is
+ * part of, without looking at other keys.
  */
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { readConcerns, type InputChange, type ObjectName, type ViewRead } from '../../operator/view.ts'
 
 export interface DispatchTable {
-  /** From now on, `key` has read these and nothing else. */
+  /** Replaces the recorded reads of `key`. */
   record(key: string, reads: readonly ViewRead[]): void
   forget(key: string): void
-  /** Keys that read what has changed. */
+  /** Keys that read something that this change affects. */
   concerned(change: InputChange): ReadonlySet<string>
-  /** Keys that asked for the object of this name, whether it was there or not. */
+  /** Keys that got the object of this name, whether it existed or not. */
   askedByName(resource: Resource, name: ObjectName): ReadonlySet<string>
-  /** Keys that asked whether the kind is served. */
+  /** Keys that checked whether the kind is served. */
   askedFor(resource: Resource): ReadonlySet<string>
 }
 
@@ -77,7 +78,7 @@ function placeOf(read: ViewRead): string {
   }
 }
 
-/** Where readers of an object may stand. */
+/** Index entries under which readers of an object may be recorded. */
 function placesOf(of: Resource, object: KubeObject): readonly string[] {
   const known = latest.find((one) => one.object === object && one.of === of)
   if (known) return known.places
@@ -94,7 +95,7 @@ function placesOf(of: Resource, object: KubeObject): readonly string[] {
 }
 
 /**
- * The places of the two objects of a change: fifty tables are asked for the same ones, one after the other, and strings that
- * were looked up before are found faster.
+ * The index entries of the two objects of the latest change: fifty tables look up the same ones in a row, and strings
+ * that were looked up before are found faster.
  */
 let latest: readonly { readonly object: KubeObject; readonly of: Resource; readonly places: readonly string[] }[] = []

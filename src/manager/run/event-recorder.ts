@@ -1,6 +1,6 @@
 /**
- * Kubernetes Events, told once: what is said again about the same object is counted, not repeated. The name of an Event
- * follows from what it says, so that a restart does not begin anew.
+ * Kubernetes Events without repetition: an Event that occurs again for the same object increases a count. The name of
+ * an Event is derived from its content, so that the count survives a restart.
  */
 import { hash } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
@@ -14,7 +14,8 @@ import type { EventDraft } from '../../operator/ledger.ts'
 
 export interface EventRecorder {
   /**
-   * Never rejects: an Event that cannot be written harms nobody. `isHeld` is asked before each change: it may take several.
+   * Never rejects: a failed Event must not fail a reconcile. `isHeld` is checked before each request: there may be
+   * several.
    */
   record(about: KubeObject, event: EventDraft, isHeld?: () => boolean): Promise<void>
 }
@@ -22,24 +23,24 @@ export interface EventRecorder {
 export interface EventRecorderOptions {
   readonly client: Client
   readonly clock: Clock
-  /** Who tells. */
+  /** Reported as the source of the Event. */
   readonly operator: string
-  /** The least time between two writes about the same thing; what comes in between is counted. @default 60_000 */
+  /** Minimum time between two writes of the same Event; occurrences in between are counted. @default 60_000 */
   readonly quietMs?: number
-  /** The longest that one request may take. @default the client's */
+  /** Time limit of one request. @default the client's */
   readonly timeoutMs?: number | undefined
   readonly onProblem: (error: unknown) => void
 }
 
 const events: Resource = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
-interface Told {
+interface RecordedEvent {
   count: number
   readonly first: string
   writtenAt: number
 }
 
-/** Beyond this many, the oldest is forgotten: it would be told as new. */
+/** Limit of remembered Events. The oldest is dropped, and is created anew when it occurs again. */
 const mostRemembered = 4096
 const longestMessage = 1024
 
@@ -51,7 +52,7 @@ export function createEventRecorder({
   timeoutMs,
   onProblem,
 }: EventRecorderOptions): EventRecorder {
-  const told = new Map<string, Told>()
+  const recorded = new Map<string, RecordedEvent>()
   const limits = timeoutMs === undefined ? {} : { timeoutMs }
 
   return {
@@ -61,16 +62,16 @@ export function createEventRecorder({
       const id = hash('sha256', JSON.stringify([uid, operator, type, reason, text])).slice(0, 16)
       const now = clock.now()
       const time = formatTime(now)
-      const known = told.get(id)
+      const known = recorded.get(id)
       if (known) {
         known.count++
         if (now - known.writtenAt < quietMs) return
       }
       const entry = known ?? { count: 1, first: time, writtenAt: now }
       entry.writtenAt = now
-      told.delete(id)
-      told.set(id, entry)
-      if (told.size > mostRemembered) told.delete(told.keys().next().value!)
+      recorded.delete(id)
+      recorded.set(id, entry)
+      if (recorded.size > mostRemembered) recorded.delete(recorded.keys().next().value!)
       const eventName = `${name.slice(0, 230)}.${id}`
       const { apiVersion, kind } = about
       const object = {
@@ -104,7 +105,7 @@ export function createEventRecorder({
     },
   }
 
-  /** False when the server has forgotten it: Events do not live long. */
+  /** False when the server has expired the Event. */
   async function countOn(name: string, namespace: string, count: number, lastTimestamp: string): Promise<boolean> {
     try {
       const change = { count, lastTimestamp }
@@ -116,8 +117,13 @@ export function createEventRecorder({
     }
   }
 
-  /** One that was told before a restart is counted on. */
-  async function create(object: UntypedObject, entry: Told, time: string, isHeld: () => boolean): Promise<void> {
+  /** An Event from before a restart exists already: its count goes on. */
+  async function create(
+    object: UntypedObject,
+    entry: RecordedEvent,
+    time: string,
+    isHeld: () => boolean,
+  ): Promise<void> {
     try {
       await client.create(events, object, { fieldManager: operator, ...limits })
     } catch (error) {

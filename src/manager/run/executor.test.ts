@@ -135,7 +135,7 @@ describe('the executor', () => {
     expect(sent).toEqual([])
   })
 
-  it('tells of an object that several waves of one run write, and of none that two runs do', async () => {
+  it('reports an object that several waves of one reconcile write, but not one that two reconciles write', async () => {
     const { execute, findings, soon } = bench()
     const [one, two] = [openRun('app', 'default/a'), openRun('app', 'default/a')]
     await soon(execute([apply(configMap('a', { x: '1' }))], one))
@@ -231,7 +231,7 @@ describe('what failed', () => {
     expect(on.sent).toHaveLength(5)
   })
 
-  it('waits as long as the server asks, within its time; else the reconcile is told how long', async () => {
+  it('waits as long as the server asks, within its time; otherwise the reconcile is requeued no earlier', async () => {
     const on = bench({ timeoutMs: 10_000 })
     on.wire.hinder = after(1, () => new MusterError('TooManyRequests', 'slowly', { retryAfterMs: 5000 }))
     const startedAt = on.clock.now()
@@ -243,7 +243,7 @@ describe('what failed', () => {
     expect(on.sent).toHaveLength(3)
   })
 
-  it('is not repeated when somebody else was faster', async () => {
+  it('is not retried after a conflict', async () => {
     const on = bench()
     await on.client.create(configMaps, configMap('a', { x: 'theirs' }))
     const outcomes = await on.soon(on.execute([apply(configMap('a', { x: 'ours' }))]))

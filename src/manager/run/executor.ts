@@ -1,17 +1,17 @@
 /**
- * Carries plans out: each mutation becomes one request, made as the operator, and answered into the shared cache before
- * anything else is done. What one wave holds goes out side by side, some at a time.
+ * Executes plans: each mutation becomes one request, made as the operator, and its response is stored in the shared
+ * cache before anything else happens. The requests of one wave are sent concurrently, up to a limit.
  *
- * What fails is repeated by its class, and only where that is safe:
+ * Failed requests are retried by their class, and only where that is safe:
  *
- * | class     | here                                                                 | then                                  |
- * | --------- | -------------------------------------------------------------------- | ------------------------------------- |
- * | conflict  | never: what was read is old                                          | the reconcile comes again             |
- * | throttled | after the time the server asks for, if that ends before `timeoutMs`  | the reconcile waits at least as long  |
- * | transient | a few times: applies, deletes by uid, patches with a resourceVersion | the reconcile backs off               |
- * | terminal  | never                                                                | something has to change               |
+ * | class     | retried here                                                         | then                                 |
+ * | --------- | -------------------------------------------------------------------- | ------------------------------------ |
+ * | conflict  | never: the reconcile has read an old version                         | the key is requeued                  |
+ * | throttled | after the server's Retry-After, if that ends before `timeoutMs`      | the key is requeued no earlier       |
+ * | transient | a few times: applies, deletes by uid, patches with a resourceVersion | the key is requeued with back-off    |
+ * | terminal  | never                                                                | an input or the code has to change   |
  *
- * The repeating itself is the client's (`client/retry.ts`): a second loop around it would multiply.
+ * The client does the retries (`client/retry.ts`): a second loop around it would multiply them.
  */
 import type { FieldValidation, PatchOptions } from '../../client/client.ts'
 import type { Writer } from '../../cache/writer.ts'
@@ -29,32 +29,32 @@ import { termOver } from '../leases/term.ts'
 import { withoutSecrets } from './secret-errors.ts'
 
 export interface ExecutorOptions {
-  /** Whose requests are made as the operator: see `identity.ts`. */
+  /** Sends requests as the operator's account: see `identity.ts`. */
   readonly writer: Writer
-  /** Under which the operator owns fields. */
+  /** The field manager of all writes. */
   readonly fieldManager: string
-  /** What it may write. */
+  /** Kinds that the operator may write. */
   readonly outputs: readonly (Resource | DeclaredOutput)[]
-  /** The kinds whose status and finalizers it keeps. */
+  /** Kinds that the operator's controllers reconcile: it may write their status and finalizers. */
   readonly kinds: readonly Resource[]
-  /** Writes of one wave at once. @default 8 */
+  /** Concurrent writes within one wave. @default 8 */
   readonly parallel?: number
-  /** The longest that one write may take, its repeats and what the server asks to wait included. @default the client's */
+  /** Time limit of one write, including retries and Retry-After. @default the client's */
   readonly timeoutMs?: number
-  /** How the server shall look for fields that it does not know in what is applied. @default as it does by itself */
+  /** The `fieldValidation` of applies. @default the server's */
   readonly fieldValidation?: ((resource: Resource) => FieldValidation | undefined) | undefined
-  /** Told of each wave how many writes it sent, whatever became of them: what an allowance is spent by. */
+  /** Called with the number of requests of each wave, whatever their result: they are charged to the allowance. */
   readonly onSent?: (writes: number) => void
   readonly onFinding?: (finding: WriteFinding, run: WriteRun | undefined) => void
 }
 
-/** Something about a plan that its author should know, with the evidence. */
+/** A mistake in a plan, with evidence, for the author of the operator. */
 export interface WriteFinding {
   readonly kind: 'undeclaredWrite' | 'severalWrites'
   readonly object: WrittenObject
-  /** The author's names of what was to be written. */
+  /** The author's names of the objects to be written. */
   readonly subjects: readonly string[]
-  /** What they disagree about, as paths; empty where they do not, or cannot. */
+  /** Field paths that contradict; may be empty. */
   readonly fields: readonly string[]
   readonly message: string
 }
@@ -64,9 +64,9 @@ export interface WriteRun {
   readonly controller: string
   /** Of the CR: `namespace/name`. */
   readonly key: string
-  /** What it has written so far; kept by the executor. */
+  /** Targets written so far; maintained by the executor. */
   readonly written: Set<string>
-  /** Whether its writes may still leave: asked before each. Undefined: always. */
+  /** Checked before each write: whether this replica still holds its lease. Undefined: always. */
   readonly isHeld: (() => boolean) | undefined
 }
 
@@ -74,7 +74,7 @@ export function openRun(controller: string, key: string, isHeld?: () => boolean)
   return { controller, key, written: new Set(), isHeld }
 }
 
-/** `run` says which waves belong together: without one, each stands for itself. */
+/** `run` groups the waves of one reconcile; without it, each wave stands for itself. */
 export type Execute = (wave: Wave, run?: WriteRun) => Promise<readonly MutationOutcome[]>
 
 export function createExecutor(options: ExecutorOptions): Execute {
@@ -130,13 +130,13 @@ export function createExecutor(options: ExecutorOptions): Execute {
       const object = await send(mutation)
       return { result: 'done', ...(object && { object }) }
     } catch (error) {
-      // Gone already is what was wanted, and so is an end that came before the last finalizer was taken away.
+      // NotFound is success for a delete, and for removing a finalizer of an object that is gone already.
       const isGone = isMusterError(error, 'NotFound') && isEnding(mutation)
       return isGone ? { result: 'done' } : { result: 'failed', error: withoutSecrets(error, mutation) }
     }
   }
 
-  /** Why it is not sent. */
+  /** Why the mutation is not sent. */
   const refusal = (
     combined: Combined,
     subjects: readonly string[],
@@ -155,7 +155,7 @@ export function createExecutor(options: ExecutorOptions): Execute {
       return new MusterError('UndeclaredOutput', message)
     }
     if (contradictions.length > 0) {
-      const about = contradictions.filter((path) => path !== '').join(', ') || 'whether it shall be there at all'
+      const about = contradictions.filter((path) => path !== '').join(', ') || 'whether it should exist'
       const message = `${fieldManager}: ${subjects.join(' and ')} both write ${placeOf(mutation)}, and disagree about ${about}.`
       onFinding?.({ kind: 'severalWrites', object, subjects, fields: contradictions, message }, run)
       return new MusterError('ContradictoryWrites', message)
@@ -181,7 +181,7 @@ export function createExecutor(options: ExecutorOptions): Execute {
       if (error) answer(combined, { result: 'failed', error })
       else due.push(combined)
     }
-    // What is sent costs the server, whatever it answers.
+    // Requests cost the server, whatever their result.
     if (due.length > 0) onSent?.(due.length)
     const left = due.values()
     const work = async (): Promise<void> => {

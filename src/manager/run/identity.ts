@@ -1,11 +1,11 @@
 /**
- * Whose rights count. An operator writes as a service account of its own, so that it can do what its role allows and not
- * what the manager may, and so that the server's audit log names it. There are two ways:
+ * The identity of an operator's requests. An operator writes as a service account of its own, so that its own role
+ * limits it and not the manager's, and the audit log names it. There are two ways:
  *
- * - **impersonation**: the manager's connection, with a header that says as whom. Cheap: one connection serves all
- *   operators. The manager needs the right to impersonate those accounts, and no more than that.
- * - **a minted token**: a connection of its own, with a token that the manager asks for and renews well before it expires.
- *   For servers behind proxies that drop impersonation headers, and where nobody may impersonate.
+ * - **impersonation**: the manager's connection with impersonation headers. One connection serves all operators. The
+ *   manager needs the right to impersonate these accounts, and nothing more.
+ * - **a minted token**: a connection of its own, with a token that the manager requests and renews well before it
+ *   expires. For servers behind proxies that drop impersonation headers, and where impersonation is not granted.
  */
 import type { Client, ObjectRef } from '../../client/client.ts'
 import type { Credentials, Impersonation } from '../../client/connection.ts'
@@ -16,14 +16,17 @@ import { leave } from '../../client/body.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import type { Clock } from '../../clock/clock.ts'
 
-/** A service account as a user: the server adds its groups itself, so the right to impersonate groups is not needed. */
+/**
+ * A service account as an impersonated user. The server adds its groups, so the right to impersonate groups is not
+ * needed.
+ */
 export function impersonationOf({ namespace = 'default', name }: ObjectRef): Impersonation {
   return { user: `system:serviceaccount:${namespace}:${name}` }
 }
 
 /**
- * The transport, each request made as somebody else. Not for a connection that impersonates already (`as` in a kubeconfig):
- * there the connection's own word comes last, and holds.
+ * A transport that impersonates in each request. Not for a connection that impersonates already (`as` in a kubeconfig):
+ * there the connection's own headers win.
  */
 export function actingAs(transport: Transport, impersonation: Impersonation): Transport {
   const as = impersonationHeaders(impersonation)
@@ -39,18 +42,22 @@ export function actingAs(transport: Transport, impersonation: Impersonation): Tr
 }
 
 export interface MintOptions {
-  /** One that may create tokens of the account. */
+  /** A client that may create tokens of the account. */
   readonly client: Pick<Client, 'createToken'>
   readonly clock: Clock
   readonly serviceAccount: ObjectRef
-  /** Servers may give less, or more. @default 3600 */
+  /** The server may grant a shorter or longer one. @default 3600 */
   readonly expirationSeconds?: number
 }
 
-/** Renewed after this share of its life, as kubelets do: a server that cannot renew it now has time to recover. */
+/**
+ * Renewed after this share of its lifetime, as the kubelet does: there is time left if the server cannot renew it now.
+ */
 const renewAfter = 0.8
 
-/** Tokens of a service account, one after the other, for a connection of its own: `{ ...connection, credentials }`. */
+/**
+ * Credentials from renewed tokens of a service account, for a connection of its own: `{ ...connection, credentials }`.
+ */
 export function mintedCredentials(options: MintOptions): Credentials {
   const { client, clock, serviceAccount, expirationSeconds = 3600 } = options
   const token = renewable(async () => {
@@ -68,8 +75,8 @@ export function mintedCredentials(options: MintOptions): Credentials {
 }
 
 /**
- * A transport that has no credentials of its own (one within this process), with some. Over HTTP it is the connection that
- * has them: a certificate shown there would outweigh any token.
+ * Adds credentials to a transport that has none (one within this process). Over HTTP they belong to the connection: a
+ * client certificate there would take precedence over a token.
  */
 export function withCredentials(transport: Transport, credentials: Credentials): Transport {
   const withHeaders = async (

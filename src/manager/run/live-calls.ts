@@ -1,4 +1,4 @@
-/** The outside of an operator that runs live: commands in containers, calls over HTTP. */
+/** The live side effects of steps: commands in containers and HTTP calls. */
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
@@ -15,7 +15,7 @@ const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const redirecting: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const mostRedirects = 5
 const firstWaitMs = 200
-/** What an answer may weigh: more is a mistake or an attack. */
+/** Limit of a response body. */
 const mostBytes = 8 * 1024 * 1024
 
 export function createLive({ client, clock, fetch: send = fetch }: LiveOptions): Live {
@@ -90,7 +90,7 @@ async function attemptCall(call: HttpCall, method: string, send: typeof fetch, c
   }
 }
 
-/** One request of a call: what `fetch` is given. */
+/** One request of a call: the arguments of `fetch`. */
 interface Sent {
   readonly url: string
   readonly method: string
@@ -99,8 +99,8 @@ interface Sent {
 }
 
 /**
- * Sends a call, and follows redirects one by one. `fetch` would follow them by itself: to any origin, and with every header
- * but `authorization`.
+ * Sends a call and follows redirects one by one. `fetch` would follow them to any origin, with every header except
+ * `authorization`.
  */
 async function followed(call: HttpCall, method: string, send: typeof fetch, signal: AbortSignal): Promise<Response> {
   let sent = firstOf(call, method)
@@ -125,7 +125,7 @@ function firstOf({ url, headers, body }: HttpCall, method: string): Sent {
   }
 }
 
-/** The request that a redirect asks for. @throws OutsideRefused where the call may not go */
+/** The request that a redirect leads to. @throws OutsideRefused when its origin is not allowed */
 function redirected({ url: first, redirectTo }: HttpCall, sent: Sent, status: number, location: string): Sent {
   const to = URL.parse(location, sent.url)
   const [from, origin] = [originOf(sent.url), to ? originOf(to.href) : 'an address that cannot be read']

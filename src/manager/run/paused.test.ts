@@ -12,7 +12,7 @@ describe('pausing', () => {
     expect(isPausedObject(app('a'))).toBe(false)
   })
 
-  it('tells the widest reach', () => {
+  it('reports the widest scope', () => {
     const cr = labelled('true')
     expect(pausedBy(cr, { manager: true, operator: true })).toBe('manager')
     expect(pausedBy(cr, { manager: false, operator: true })).toBe('operator')

@@ -1,15 +1,15 @@
 /**
- * Pausing: hands off. There are three reaches, and the widest is the one that is told:
+ * Pausing reconciles. There are three scopes, and the widest one that applies is reported:
  *
- * - the manager (`paused: true` in its settings): nothing runs
+ * - the manager (`paused: true` in its settings): no operator runs
  * - an operator (`operators.NAME.paused: true`): none of its controllers runs
  * - one object: the label `muster.dev/paused: "true"` on a CR
  *
- * For what is paused nothing is written at all: no child, no finalizer, no status, no Event. So there is no condition
- * `Paused` either: whoever sets the label does so to work by hand, and a status that changes under his hands is a hand too
- * many. What is paused shows by the label itself (`kubectl get KIND -l muster.dev/paused=true`) and in the manager's own
- * reports. Caches stay filled, so what happened meanwhile is put right by one run when the pause ends: taking the label
- * away is a change of the CR, and wakes it. A paused CR that is deleted waits for its finalizer until then.
+ * While paused, nothing is written: no dependent, no finalizer, no status, no Event. So there is no condition `Paused`
+ * either: an administrator pauses a CR to work on it by hand, and a status that changes meanwhile gets in the way.
+ * Paused CRs are found by the label (`kubectl get KIND -l muster.dev/paused=true`) and in the manager's reports. Caches
+ * stay filled, so one reconcile corrects all drift when the pause ends: removing the label is a change of the CR, and
+ * enqueues it. A paused CR that is deleted keeps its finalizer until then.
  */
 import type { KubeObject } from '../../kube/object.ts'
 
@@ -17,13 +17,13 @@ export const pausedLabel = 'muster.dev/paused'
 
 export type Pause = 'manager' | 'operator' | 'object'
 
-/** What the settings say. */
+/** The pauses of the settings. */
 export interface PauseSettings {
   readonly manager: boolean
   readonly operator: boolean
 }
 
-/** Why nothing may be written for a CR; undefined: something may. */
+/** The pause that applies to a CR; undefined: none. */
 export function pausedBy(cr: KubeObject, { manager, operator }: PauseSettings): Pause | undefined {
   if (manager) return 'manager'
   if (operator) return 'operator'

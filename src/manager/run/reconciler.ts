@@ -1,6 +1,6 @@
 /**
- * One controller at work: which of its CRs are concerned by what happens, and each reconcile from its first look to its
- * conclusion. What is remembered between reconciles is kept here.
+ * Runs one controller: decides which of its CRs a watch event concerns, and runs each reconcile from reading the CR to
+ * requeueing it. Holds the state that lives between reconciles.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
@@ -46,82 +46,84 @@ import { isPausedObject } from './paused.ts'
 import type { SchedulerLane } from '../schedule/scheduler.ts'
 
 export interface ReconcilerOptions {
-  /** Of the operator. */
+  /** Name of the operator. */
   readonly operator: string
   readonly controller: Controller
   readonly client: Client
-  readonly intake: Pick<InputTracker, 'source' | 'peek' | 'references' | 'isPending' | 'pending'>
+  readonly inputs: Pick<InputTracker, 'source' | 'peek' | 'references' | 'isPending' | 'pending'>
   readonly clock: Clock
-  /** The settings of the operator, as they are now. */
+  /** The current configuration of the operator. */
   readonly config: () => unknown
   readonly live: Live
-  readonly drive: RunReconcile
-  /** Without it, it may always write. */
+  readonly runReconcile: RunReconcile
+  /** Fencing; without it, writes are always allowed. */
   readonly term?: Term | undefined
   readonly execute: Execute
   readonly lane: SchedulerLane
-  readonly troubles: FindingReporter
-  /** Shared by all who work on the same cluster. */
+  readonly reporter: FindingReporter
+  /** Shared by all operators of one cluster. */
   readonly history: CausalityTracker
-  readonly tellEvent: (about: KubeObject, event: EventDraft) => void
+  readonly recordEvent: (about: KubeObject, event: EventDraft) => void
   readonly log: Log
   readonly metrics?: Metrics | undefined
   readonly onLedger?: ((ledger: Ledger) => void) | undefined
-  /** It wrote: the cache is silent about that. */
+  /** Called for each write, since the cache does not notify the operator of its own writes. */
   readonly onWritten: (change: InputChange, by: Reconciler, key: string) => void
 }
 
 export interface Reconciler {
   readonly name: string
-  /** Looks at everything once. */
+  /** Enqueues every CR. */
   start(): void
-  /** Looks at everything again: what it goes by beside its inputs has changed. */
+  /** Enqueues every CR again: the configuration has changed. */
   restart(): void
   work(key: string): Promise<void>
-  /** `except`: the key that made the change, and knows. */
+  /** `except`: the key whose reconcile made the change. */
   onChange(change: InputChange, except?: string): void
-  /** A name is led to by a reference now, or no longer. */
+  /** A reference names this object now, or does so no longer. */
   onNamed(reference: Reference, name: ObjectName, object: KubeObject | undefined): void
   onKind(resource: Resource): void
-  /** What was pending is there. */
+  /** Inputs that were pending are loaded. */
   onLoaded(): void
-  /** Something was found about a write of this run. */
+  /** A finding about a write of this reconcile. */
   onWriteFinding(finding: WriteFinding, run: WriteRun): void
 }
 
-/** How often somebody who goes round in circles may try. */
-const crawlMs = 60_000
+/** A throttled key runs once in this time. */
+const throttleMs = 60_000
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { operator, controller, client, intake, clock, execute, tellEvent, lane, troubles, history, log } = options
+  const { operator, controller, client, inputs, clock, execute, recordEvent, lane, reporter, history, log } = options
   const { kind, own, declaredInputs } = controller
-  const { source, references } = intake
+  const { source, references } = inputs
   const kindName = formatResource(kind)
   const coverage: Coverage = coverageOf(declaredInputs)
   const declared = declaredInputs.filter((input): input is Reference => input.select === 'reference')
   const table: DispatchTable = createDispatchTable()
   const memories = new Map<string, Memory>()
-  /** What is being read at this moment: of that the table knows nothing yet. */
+  /** Views of the reconciles in progress: the dispatch table does not have their reads yet. */
   const reading = new Map<string, RecordedView>()
-  /** What is told of a run without what the Secrets hold that it has read. */
-  const hiding = new Map<string, (text: string) => string>()
+  /** Redacts values of Secrets that the reconcile has read from its messages. */
+  const redactions = new Map<string, (text: string) => string>()
   const repetitions = new Map<string, Repetition>()
-  /** The newest origin that each key has answered, and that of what has come since. */
-  const answered = new Map<string, number>()
+  /**
+   * By key: the newest origin that a reconcile has handled, and (`due`) the newest since. See `causality-tracker.ts`.
+   */
+  const handled = new Map<string, number>()
   const due = new Map<string, number>()
-  /** Those that go round in circles, and the objects that do: their changes are no reason to try again. */
-  const crawling = new Map<string, ReadonlySet<string>>()
-  /** Those that wait for something to be loaded. */
+  /** Throttled keys, with the objects they write in a loop: changes of those do not release the key. */
+  const throttled = new Map<string, ReadonlySet<string>>()
+  /** Keys that wait for pending inputs. */
   const waiting = new Set<string>()
-  /** What was found in the run of a key that is under way. */
+  /** Findings of the reconciles in progress. */
   const found = new Map<string, ReportedFinding[]>()
   let isStarted = false
 
-  /** Keys of all controllers share the operator's lane. */
+  /** All controllers of an operator share its lane. */
   const idOf = (key: string): string => `${controller.name} ${key}`
 
   function find(key: string): KubeObject | undefined {
-    const cr = intake.peek(kind, parseKey(key))
+    const cr = inputs.peek(kind, parseKey(key))
     return cr && selects(own, cr, references) ? cr : undefined
   }
 
@@ -131,7 +133,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       forget(key)
       return
     }
-    // Hands off: not even its status is written. Whoever takes the label away wakes it.
+    // Not even the status is written. Removing the label enqueues the CR.
     if (isPausedObject(cr)) return
     if (mustWait(key, cr)) {
       waiting.add(key)
@@ -149,10 +151,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     })
     reading.set(key, view)
     const secrets = watchSecrets(view)
-    hiding.set(key, secrets.hide)
+    redactions.set(key, secrets.hide)
     const isHeld = options.term && beginTerm(options.term)
     const run = openRun(controller.name, key, isHeld)
-    const { origin, hasReason } = beginAnswer(key)
+    const { origin, hasReason } = takeOrigin(key)
     const { resourceVersion: version, generation } = cr.metadata
     const known: Known = { cr, version, generation, origin }
     try {
@@ -166,34 +168,34 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         live: isHeld ? fencedLive(options.live, isHeld) : options.live,
         memory: memories.get(key) ?? noMemory,
       } as unknown as Situation<KubeObject>
-      const { ledger, memory } = await options.drive(situation, (wave) => carryOut(wave, key, run, known))
+      const { ledger, memory } = await options.runReconcile(situation, (wave) => executeWave(wave, key, run, known))
       memories.set(key, memory)
       conclude(key, cr, ledger, hasReason)
     } catch (error) {
-      // The kit contains what authors do; this is the kit's own mistake, and must not stop the queue.
+      // The kit catches errors of author code; this is an error of the kit itself, and must not stop the queue.
       log({ operator, controller: controller.name, key, error: describe(error) })
       lane.addAfter(idOf(key), controller.backOff.mostMs)
     } finally {
       table.record(key, view.reads)
       reading.delete(key)
-      hiding.delete(key)
+      redactions.delete(key)
       found.delete(key)
-      // Whoever lets it go himself is not told that it went.
+      // The reconcile may have removed the last finalizer: its own write causes no watch event here.
       if (!find(key)) forget(key)
     }
   }
 
-  /** What a run answers, and whether that is anything new. */
-  function beginAnswer(key: string): { readonly origin: number; readonly hasReason: boolean } {
-    const before = answered.get(key) ?? -1
+  /** The origin that a reconcile handles, and whether it is newer than the last one handled. */
+  function takeOrigin(key: string): { readonly origin: number; readonly hasReason: boolean } {
+    const before = handled.get(key) ?? -1
     const origin = Math.max(due.get(key) ?? 0, before)
     due.delete(key)
-    answered.set(key, origin)
+    handled.set(key, origin)
     return { origin, hasReason: origin > before }
   }
 
-  /** Wakes it, for what goes back to this origin. */
-  function wake(key: string, origin: number): void {
+  /** Enqueues a key because of this origin. */
+  function enqueue(key: string, origin: number): void {
     due.set(key, Math.max(origin, due.get(key) ?? 0))
     lane.add(idOf(key))
   }
@@ -201,40 +203,48 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   function forget(key: string): void {
     memories.delete(key)
     repetitions.delete(key)
-    answered.delete(key)
+    handled.delete(key)
     due.delete(key)
-    crawling.delete(key)
+    throttled.delete(key)
     waiting.delete(key)
-    troubles.forget(idOf(key))
+    reporter.forget(idOf(key))
     table.forget(key)
   }
 
-  /** For something to be loaded that it refers to, or that it asked for last time. */
+  /** Whether an input is pending that the CR refers to, or that its last reconcile asked for. */
   function mustWait(key: string, cr: KubeObject): boolean {
-    if (intake.isPending(declared, own, cr)) return true
-    for (const { resource, name } of intake.pending()) if (table.askedByName(resource, name).has(key)) return true
+    if (inputs.isPending(declared, own, cr)) return true
+    for (const { resource, name } of inputs.pending()) if (table.askedByName(resource, name).has(key)) return true
     return false
   }
 
-  async function carryOut(wave: Wave, key: string, run: WriteRun, known: Known): Promise<readonly MutationOutcome[]> {
-    // What is deleted cannot be had back: that goes by the newest CR there is, and the run may have begun long ago.
-    const isOvertaken = (): boolean => intake.peek(kind, parseKey(key))?.metadata.resourceVersion !== known.version
+  async function executeWave(
+    wave: Wave,
+    key: string,
+    run: WriteRun,
+    known: Known,
+  ): Promise<readonly MutationOutcome[]> {
+    // A delete cannot be undone: it must be decided on the newest CR, and the reconcile may have begun long ago.
+    const isOvertaken = (): boolean => inputs.peek(kind, parseKey(key))?.metadata.resourceVersion !== known.version
     if (wave.some(({ verb }) => verb === 'delete') && isOvertaken()) {
       const error = new MusterError('Conflict', `${kind.kind} ${key} has changed since this run began.`)
       return wave.map(() => ({ result: 'failed', error }))
     }
-    if (wave.some((mutation) => isMadeAgain(key, mutation)) && (await isEndingUnheard(known.cr))) {
-      const error = new MusterError('Conflict', `${kind.kind} ${key} is being deleted, which is not known here yet.`)
+    if (wave.some((mutation) => isRecreated(key, mutation)) && (await isDeletedUnseen(known.cr))) {
+      const error = new MusterError(
+        'Conflict',
+        `${kind.kind} ${key} is being deleted, which the cache does not show yet.`,
+      )
       return wave.map(() => ({ result: 'failed', error }))
     }
-    const before = wave.map((mutation) => intake.peek(mutation.resource, mutationName(mutation)))
-    const outcomes = await inAnswer(wave, known.origin, () => execute(wave, run))
+    const before = wave.map((mutation) => inputs.peek(mutation.resource, mutationName(mutation)))
+    const outcomes = await withOrigin(wave, known.origin, () => execute(wave, run))
     for (const [index, mutation] of wave.entries()) {
       const outcome = outcomes[index]
       if (outcome?.result !== 'done') continue
       if (mutation.verb === 'status' || mutation.verb === 'finalizers') {
         known.version = outcome.object?.metadata.resourceVersion
-        // Somebody wants something else by now: whoever tells of it may not tell it apart from what was just written.
+        // The spec has changed meanwhile: the watch event of that change may look like the echo of this write.
         if (outcome.object && outcome.object.metadata.generation !== known.generation) lane.add(idOf(key))
       }
       const change = { resource: mutation.resource, before: before[index], after: outcome.object }
@@ -244,18 +254,18 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return outcomes
   }
 
-  /** It was written a moment ago, and is missing. */
-  function isMadeAgain(key: string, mutation: Mutation): boolean {
+  /** The object was written recently and is missing. */
+  function isRecreated(key: string, mutation: Mutation): boolean {
     if (mutation.verb !== 'apply' || mutation.why !== 'missing') return false
     const place = writtenObjectKey({ kind: kindText(mutation.resource), name: mutationName(mutation), subject: '' })
     return repetitions.get(key)?.writes.has(place) === true
   }
 
   /**
-   * What goes again and again may go with its CR, of whose end nothing has been heard yet: then whoever makes it again fights the
-   * garbage collector. Only the server knows.
+   * A dependent that keeps vanishing may be garbage-collected with an owner whose deletion our cache has not seen yet.
+   * Creating it again would fight the garbage collector, so the API server is asked.
    */
-  async function isEndingUnheard(cr: KubeObject): Promise<boolean> {
+  async function isDeletedUnseen(cr: KubeObject): Promise<boolean> {
     if (cr.metadata.deletionTimestamp !== undefined) return false
     try {
       const { metadata } = await client.get(kind, parseKey(formatKey(cr)))
@@ -265,8 +275,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
   }
 
-  /** What is written goes back to what is answered. */
-  async function inAnswer(
+  /** Records that the writes of this wave have the origin of the reconcile. */
+  async function withOrigin(
     wave: Wave,
     origin: number,
     send: () => Promise<readonly MutationOutcome[]>,
@@ -290,9 +300,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     options.metrics?.count(ledger, clock.now() - ledger.startedAt)
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
-    for (const event of eventsOf(ledger)) tellEvent(cr, event)
+    for (const event of eventsOf(ledger)) recordEvent(cr, event)
     lookForRepetition(key, ledger, hasReason)
-    // What the kit refused before it became a plan.
+    // Refused by the kit before it became part of a plan.
     if (
       failure?.reason === 'UndeclaredOutput' &&
       !found.get(key)?.some(({ kind: what }) => what === 'undeclaredWrite')
@@ -301,7 +311,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
     if (failure?.reason === 'NotOurs') note({ kind: 'contested', message: failure.message, ...about(key) })
     const findings = found.get(key) ?? []
-    troubles.ended(subjectOf(key), {
+    reporter.ended(subjectOf(key), {
       found: findings.filter((finding) => finding.kind !== 'conflict'),
       isAtRest: !failure && !ledger.entries.some(isWrite),
     })
@@ -311,62 +321,66 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     lane.addAfter(idOf(key), requeueAfterMs, isResync ? 'resync' : 'retry')
   }
 
-  // ── what is found ──────────────────────────────────────────────────────────────────────────────────────────
+  // ── findings ───────────────────────────────────────────────────────────────────────────────────────────────
 
   function about(key: string): Pick<ReportedFinding, 'operator' | 'controller' | 'key' | 'at'> {
     return { operator, controller: controller.name, key, at: clock.now() }
   }
 
-  /** In a run: told when that has ended, and once. */
+  /** Reported once, at the end of the reconcile. */
   function note(finding: ReportedFinding): void {
     const known = found.get(finding.key)
     if (!known?.some((other) => describeFinding(other) === describeFinding(finding))) known?.push(finding)
   }
 
-  /** Who writes the same again and again is slowed to a crawl, until what it goes by changes. */
+  /** Throttles a key that writes the same object repeatedly, until one of its inputs changes. */
   function lookForRepetition(key: string, ledger: Ledger, hasReason: boolean): void {
     const before = repetitions.get(key) ?? noRepetition
     const { repetition, findings } = noteLedger(before, ledger, defaultRepetition, hasReason)
     if (repetition.writes.size > 0) repetitions.set(key, repetition)
     else repetitions.delete(key)
     for (const finding of findings) {
-      lane.hold(idOf(key), crawlMs)
+      lane.hold(idOf(key), throttleMs)
       if (finding.kind === 'conflict') history.quarrel(finding)
       const isReleasedByInputs = finding.kind === 'conflict' || !finding.isFollowing
-      if (isReleasedByInputs) crawling.set(key, new Set(ledger.entries.map(writtenObjectKey)))
+      if (isReleasedByInputs) throttled.set(key, new Set(ledger.entries.map(writtenObjectKey)))
       note(finding)
     }
   }
 
-  /** Something that the key goes by has changed. What it writes itself is no reason to write again, whoever touched it. */
-  function news(key: string, change: InputChange, origin: number): void {
+  /**
+   * An input of the key has changed. A change of an object that the key itself writes does not release its throttle, no
+   * matter which client made it.
+   */
+  function noteInputChange(key: string, change: InputChange, origin: number): void {
     if (isOutput(key, change)) {
       lane.add(idOf(key))
       return
     }
-    if (crawling.has(key) && origin > (answered.get(key) ?? -1)) release(key)
-    wake(key, origin)
+    if (throttled.has(key) && origin > (handled.get(key) ?? -1)) release(key)
+    enqueue(key, origin)
   }
 
-  /** Of its CR it writes the status; of others what it has written lately. */
+  /** Whether the object is an output of the key: the status of its CR, or an object that it has written recently. */
   function isOutput(key: string, { resource, before, after }: InputChange): boolean {
     const { name = '', namespace } = (after ?? before)!.metadata
-    if (formatResource(resource) === kindName && formatKey((after ?? before)!) === key) return !isWish(before, after)
+    if (formatResource(resource) === kindName && formatKey((after ?? before)!) === key)
+      return !isSpecChange(before, after)
     const place = writtenObjectKey({ kind: kindText(resource), name: { name, namespace }, subject: '' })
-    return repetitions.get(key)?.writes.has(place) === true || crawling.get(key)?.has(place) === true
+    return repetitions.get(key)?.writes.has(place) === true || throttled.get(key)?.has(place) === true
   }
 
   function release(key: string): void {
-    crawling.delete(key)
+    throttled.delete(key)
     lane.release(idOf(key))
-    troubles.released(idOf(key))
+    reporter.released(idOf(key))
   }
 
-  /** Who undoes its work shows a little later. */
+  /** Delayed: the other field manager shows in `managedFields` only after it has written again. */
   async function report(conflict: ConflictFinding): Promise<void> {
     const resource = controller.outputs.find((output) => conflict.object.kind.endsWith(` ${output.kind}`))
     const others = await findRivals(conflict, { client, clock, operator, resource, history })
-    troubles.report(subjectOf(conflict.key), [{ ...conflict, with: others }])
+    reporter.report(subjectOf(conflict.key), [{ ...conflict, with: others }])
   }
 
   function subjectOf(key: string): FindingSubject {
@@ -378,9 +392,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
   }
 
-  // ── who is concerned ───────────────────────────────────────────────────────────────────────────────────────
+  // ── dispatch ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Of a change, what this controller can see: somebody else's inputs are none of its business. */
+  /** The part of a change that this controller's declared inputs cover; inputs of other controllers are hidden. */
   function seen(change: InputChange): InputChange {
     const { resource, before, after } = change
     if (coverage.isWhole(resource)) return change
@@ -395,8 +409,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return keys
   }
 
-  /** Those who asked for it by its name: where nothing is, nobody else can tell the difference. */
-  function askersFor(resource: Resource, name: ObjectName): ReadonlySet<string> {
+  /** Keys that asked for the object by its name: for a missing object, only those can tell the difference. */
+  function keysAskingFor(resource: Resource, name: ObjectName): ReadonlySet<string> {
     const kindAsked = formatResource(resource)
     const asks = (read: ViewRead): boolean =>
       read.what === 'object' &&
@@ -407,8 +421,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return new Set([...table.askedByName(resource, name), ...asking])
   }
 
-  /** Everything is looked at once; what changes meanwhile goes before it. */
-  function lookAtAll(cause: 'resync' | 'change'): void {
+  /** Enqueues every CR; watch events take precedence. */
+  function enqueueAll(cause: 'resync' | 'change'): void {
     const origin = history.newOrigin()
     for (const cr of source.list(kind)) {
       if (!selects(own, cr, references)) continue
@@ -422,13 +436,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     work,
     start() {
       isStarted = true
-      lookAtAll('resync')
+      enqueueAll('resync')
     },
-    restart: () => lookAtAll('change'),
-    onChange(told, except) {
-      // What is there at the start is looked at when all of it is known.
+    restart: () => enqueueAll('change'),
+    onChange(reported, except) {
+      // `start` enqueues every CR once the caches are filled.
       if (!isStarted) return
-      const change = seen(told)
+      const change = seen(reported)
       const { before, after } = change
       const object = after ?? before
       if (!object) return
@@ -436,57 +450,57 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       if (formatResource(change.resource) === kindName) {
         const isOwn = [before, after].some((each) => each && selects(own, each, references))
         const key = formatKey(object)
-        if (isOwn && after && isWish(before, after)) release(key)
+        if (isOwn && after && isSpecChange(before, after)) release(key)
         if (isOwn) keys.add(key)
       }
       if (except !== undefined) keys.delete(except)
       if (keys.size === 0) return
       const origin = history.originOf(change)
-      for (const key of keys) news(key, change, origin)
+      for (const key of keys) noteInputChange(key, change, origin)
     },
     onNamed(reference, name, object) {
       if (!isStarted || !declared.some((other) => describeInput(other) === describeInput(reference))) return
       const { resource } = reference
-      // What is seen anyway, or may be asked for anyway, has not changed.
+      // The other inputs of the controller cover the object anyway.
       const isSeenAnyway = object
         ? coverage.shows(resource, object, references, reference)
         : coverage.mayGet(resource, name, references, reference)
       if (isSeenAnyway) return
       const change: InputChange = { resource, before: undefined, after: object }
       const origin = object ? history.originOf(change) : history.newOrigin()
-      for (const key of object ? readersOf(change) : askersFor(resource, name)) wake(key, origin)
+      for (const key of object ? readersOf(change) : keysAskingFor(resource, name)) enqueue(key, origin)
     },
     onKind(resource) {
       const name = formatResource(resource)
       const isAsked = (read: ViewRead): boolean => read.what === 'kind' && formatResource(read.resource) === name
       const asking = [...reading].filter(([, { reads }]) => reads.some(isAsked)).map(([key]) => key)
-      // When its own kind is gone, so are the objects that it knew.
+      // When the controller's own kind is no longer served, its CRs are gone.
       const known = name === kindName ? memories.keys() : []
       const origin = history.newOrigin()
-      for (const key of [...table.askedFor(resource), ...asking, ...known]) wake(key, origin)
+      for (const key of [...table.askedFor(resource), ...asking, ...known]) enqueue(key, origin)
     },
     onLoaded() {
       const loaded = [...waiting]
       waiting.clear()
-      for (const key of loaded) wake(key, history.newOrigin())
+      for (const key of loaded) enqueue(key, history.newOrigin())
     },
     onWriteFinding: ({ kind: what, message }, { key }) =>
-      note({ kind: what, message: hiding.get(key)?.(message) ?? message, ...about(key) }),
+      note({ kind: what, message: redactions.get(key)?.(message) ?? message, ...about(key) }),
   }
   return reconciler
 }
 
-/** The CR as a run knows it: as it was read, and as its own writes left it. */
+/** The CR as a reconcile knows it: as read, and as its own writes left it. */
 interface Known {
   readonly cr: KubeObject
   version: string | undefined
   readonly generation: number | undefined
-  /** What it answers. */
+  /** The origin that the reconcile handles. */
   readonly origin: number
 }
 
-/** Has somebody changed what is asked for? A status is no wish. */
-function isWish(before: KubeObject | undefined, after: KubeObject | undefined): boolean {
+/** Whether spec, labels or annotations have changed; a status update alone does not count. */
+function isSpecChange(before: KubeObject | undefined, after: KubeObject | undefined): boolean {
   const [old, now] = [before?.metadata, after?.metadata]
   if (!old || !now || old.generation !== now.generation) return true
   const text = ({ labels, annotations }: ObjectMeta): string => JSON.stringify([labels, annotations])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createMeter } from './run-meter.ts'
 
 describe('a meter', () => {
-  it('gives runs that are at work together equal parts, and nobody what was done while nobody was', () => {
+  it('gives concurrent reconciles equal shares, and attributes idle time to none', () => {
     let busy = 0
     const meter = createMeter(() => busy)
     busy = 10

@@ -1,14 +1,14 @@
 /**
- * Runs that are measured: each gets an id, and its ledger says what it took. A wrapper around whoever drives, so that
- * operators in this thread and elsewhere are measured alike, and offline runs and trials, which must give the same ledger
- * each time, are not.
+ * Measures reconciles: each gets an id, and its ledger states what it took. It wraps a `RunReconcile`, so that
+ * operators in this thread and isolated ones are measured alike. Dry runs and test environments, whose ledgers must be
+ * reproducible, are not measured.
  *
- * Whose is the processor? Node tells how long its event loop was busy, not for whom. So time is looked at whenever a run
- * begins to work something out and whenever it hands over a wave; what the loop was busy in between belongs to the runs that
- * were at work, in equal parts. A run that waits for writes, or for the outside world (`live`), is not at work. The sum over
- * all runs is never more than the loop was busy; the rest (caches, requests, leases) is nobody's, and told as such. Where
- * author code awaits anything else, its share of what others do meanwhile is an overestimate; what a worker or another
- * process takes is not seen here.
+ * Processor time per reconcile: Node reports how long its event loop was busy, not for which task. So the meter samples
+ * whenever a reconcile starts to compute and whenever it submits a wave, and divides the busy time in between equally
+ * among the reconciles that were computing. A reconcile that waits for writes or for live calls is not computing. The
+ * sum over all reconciles never exceeds the busy time; the rest (caches, requests, leases) is attributed to no
+ * operator, and reported so. Where author code awaits anything else, its share is an overestimate. Time spent in a
+ * worker or another process is not seen here.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -21,24 +21,24 @@ import type { View } from '../../operator/view.ts'
 import type { RunReconcile } from './run-reconcile.ts'
 import type { Execute } from './executor.ts'
 
-/** How long the event loop of this thread has been busy: what `createMeter` goes by outside of tests. */
+/** Busy time of this thread's event loop: the input of `createMeter` outside of tests. */
 export function loopMs(): number {
   return performance.eventLoopUtilization().active
 }
 
 export interface Meter {
-  /** A run that is at work from now on. */
+  /** Starts measuring a reconcile that computes from now on. */
   open(): Metered
 }
 
 export interface Metered {
   pause(): void
   resume(): void
-  /** Ends it; says what it took. */
+  /** Ends the measurement and returns the busy time. */
   close(): number
 }
 
-/** `busyMs` is what is shared out. */
+/** `busyMs` is the total that is divided. */
 export function createMeter(busyMs: () => number): Meter {
   const atWork = new Set<{ spent: number }>()
   let seen = busyMs()
@@ -60,7 +60,7 @@ export function createMeter(busyMs: () => number): Meter {
         },
         resume() {
           share()
-          // Author code that timed out may come back from outside long after its run.
+          // A live call of author code that timed out may return long after its reconcile.
           if (!isClosed) atWork.add(run)
         },
         close() {
@@ -78,11 +78,11 @@ export interface MeasureOptions {
   readonly clock: Clock
   readonly random: Random
   readonly meter: Meter
-  /** Lets requests of the run know its id: `Tracing.within`. @default nobody asks */
+  /** Makes the id known to the requests of the reconcile: `Tracing.within`. @default not traced */
   readonly within?: <T>(id: string, run: () => Promise<T>) => Promise<T>
 }
 
-/** The same drive, whose ledgers have an `effort`. */
+/** The same `RunReconcile`, whose ledgers have an `effort`. */
 export function measured(drive: RunReconcile, options: MeasureOptions): RunReconcile {
   const { clock, random, meter, within = (_, run) => run() } = options
   return async (situation, execute) => {
@@ -99,7 +99,8 @@ export function measured(drive: RunReconcile, options: MeasureOptions): RunRecon
         for (const [index, mutation] of wave.entries()) {
           const { subject, verb, resource } = mutation
           const isDone = outcomes[index]?.result === 'done'
-          // What is there may be read by its name; what was refused may bear any, a Secret's value too.
+          // The name of an existing object may be shown; a refused one could contain anything, even the value of a
+          // Secret.
           const { name, namespace } = mutationName(mutation)
           const told = isDone ? { name, namespace } : { name: secrets.hide(name), namespace }
           sent.push({ subject, verb, kind: kindText(resource), name: told, startedAt, endedAt, isDone })
@@ -121,7 +122,7 @@ export function measured(drive: RunReconcile, options: MeasureOptions): RunRecon
   }
 }
 
-/** The outside world, which takes its time. */
+/** Live calls do not count as computing. */
 function unmeasured(live: Live, metered: Metered): Live {
   const aside = async <T>(ask: () => Promise<T>): Promise<T> => {
     metered.pause()
@@ -138,12 +139,12 @@ function unmeasured(live: Live, metered: Metered): Live {
   }
 }
 
-/** Views that are recorded know. */
+/** Only recorded views count their reads. */
 function readsOf(view: View & { readonly reads?: readonly unknown[] }): number {
   return view.reads?.length ?? 0
 }
 
-/** 128 bits, as W3C's trace context wants them; not all zero. */
+/** 128 bits, as W3C Trace Context requires; not all zero. */
 function runId(random: Random): string {
   const word = (): string =>
     Math.floor(random.next() * 2 ** 32)

@@ -1,9 +1,11 @@
-/** How a reconcile gets from its first wave to its conclusion: each wave is carried out, and it is told what came of it. */
+/**
+ * Drives a reconcile from its first wave to its conclusion: each wave is executed, and its outcomes are passed back.
+ */
 import type { KubeObject } from '../../kube/object.ts'
 import { type Conclusion, reconcile, type Situation } from '../../operator/reconcile.ts'
 import type { Execute } from './executor.ts'
 
-/** Who drives: this thread, a worker, another process. */
+/** Where a reconcile runs: in this thread, a worker or another process. */
 export type RunReconcile = (situation: Situation<KubeObject>, execute: Execute) => Promise<Conclusion>
 
 /** In this thread. */

@@ -1,13 +1,13 @@
 /**
- * Failed writes of Secrets. Servers quote what they refuse; what a Secret holds must not end in a condition, an Event or a
- * log, which more people may read than the Secret.
+ * Errors of failed Secret writes. API servers quote rejected values; the value of a Secret must not reach a condition,
+ * an Event or a log, which have more readers than the Secret.
  */
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { hidingValues } from '../../kube/hidden-text.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
 import { blackedOut, isSecret, secretValues } from '../../operator/secrecy.ts'
 
-/** The error itself, unless it repeats something that the Secret was to hold. */
+/** The error itself, unless its message contains a value of the Secret. */
 export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
   if (mutation.verb !== 'apply' || !isSecret(mutation.object)) return error
   const text = error instanceof Error ? error.message : String(error)
@@ -16,7 +16,7 @@ export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
   if (!isRepeated) return error
   const { namespace, name } = mutationName(mutation)
   const message = `Secret ${namespace}/${name} was refused; why is left out, since it repeats what the Secret holds.`
-  // Without a cause: that would be the very words.
+  // No `cause`: it would contain the original message.
   return isMusterError(error)
     ? new MusterError(error.name, message, { retryAfterMs: error.retryAfterMs })
     : new Error(message)

@@ -1,6 +1,7 @@
 /**
- * Webhooks of all postings, whichever replica works them: an API server that asks by a Service reaches any replica, and
- * each must have the answer. So they are served from when a posting is wanted until it is not, and not only where it runs.
+ * Webhooks of all assignments, whichever replica runs them: an API server that calls a Service reaches any replica, and
+ * each must be able to answer. So a webhook is served as long as its assignment is in the settings, and not only where
+ * the operator runs.
  */
 import type { Operator } from '../../operator/operator.ts'
 import type { OperatorHostOptions } from '../hosting/host.ts'
@@ -11,22 +12,22 @@ import type { Assignment } from './assignment.ts'
 type Serving = Pick<Webhooks, 'set' | 'settled' | 'delete'>
 
 export interface AssignedWebhooks {
-  /** For the host of a posting, here. `own`: where it registers, as the manager. */
-  of(posting: Assignment, own: TargetCluster): NonNullable<OperatorHostOptions['webhooks']>
-  /** For a posting that any replica works. Resolves when API servers were told. @throws InvalidWebhook */
-  serve(posting: Assignment, operator: Operator, own: TargetCluster): Promise<void>
-  /** Nobody wants them any more. */
+  /** For the host of an assignment on this replica. `own`: the cluster to register in, as the manager. */
+  of(assignment: Assignment, own: TargetCluster): NonNullable<OperatorHostOptions['webhooks']>
+  /** For an assignment that any replica may run. Resolves when the webhooks are registered. @throws InvalidWebhook */
+  serve(assignment: Assignment, operator: Operator, own: TargetCluster): Promise<void>
+  /** The assignment is no longer in the settings. */
   drop(id: string): Promise<void>
 }
 
 export function createAssignedWebhooks(webhooks: Serving): AssignedWebhooks {
-  /** By posting, what is served. */
+  /** Served webhooks by assignment. */
   const served = new Map<string, { readonly declared: object; readonly own: TargetCluster }>()
-  // An operator's name has no dot.
+  // The name of an operator contains no dot.
   const nameOf = (id: string): string => id.replace('@', '.')
 
   const set = ({ id, at, settings }: Assignment, declared: Parameters<Serving['set']>[1], own: TargetCluster): void => {
-    // A part of a cluster has no registrations of its own: those would be asked about everybody's objects.
+    // A hosted part of a cluster has no registrations of its own: those would match the objects of all parts.
     if (at !== undefined && Object.hasOwn(settings.placement.hosted, at)) return
     const before = served.get(id)
     if (before?.declared === declared && before.own === own) return
@@ -36,16 +37,16 @@ export function createAssignedWebhooks(webhooks: Serving): AssignedWebhooks {
   }
 
   return {
-    of: (posting, own) => ({
-      set: (_, declared) => set(posting, declared, own),
-      settled: () => webhooks.settled(nameOf(posting.id)),
-      // As long as it is wanted somebody works it, and API servers go on asking.
+    of: (assignment, own) => ({
+      set: (_, declared) => set(assignment, declared, own),
+      settled: () => webhooks.settled(nameOf(assignment.id)),
+      // While the assignment is in the settings, some replica runs it and API servers call its webhooks.
       delete: () => Promise.resolve(),
     }),
-    async serve(posting, operator, own) {
+    async serve(assignment, operator, own) {
       if (operator.webhooks.length + operator.conversions.length === 0) return
-      set(posting, operator, own)
-      await webhooks.settled(nameOf(posting.id))
+      set(assignment, operator, own)
+      await webhooks.settled(nameOf(assignment.id))
     },
     async drop(id) {
       if (served.delete(id)) await webhooks.delete(nameOf(id))

@@ -1,6 +1,6 @@
 /**
- * The postings of the settings as they may be run: those that are quarantined run apart. The record is looked at when somebody
- * wants to know, one look after the other, so that the last one is what holds.
+ * The assignments of the settings, adjusted by the quarantine: a quarantined operator runs isolated. The quarantine
+ * record is read on demand, one read after the other, so that the last one wins.
  */
 import type { Settings } from '../config/settings.ts'
 import type { Quarantined } from '../findings/finding.ts'
@@ -8,16 +8,16 @@ import type { Quarantine } from '../watchdog/quarantine.ts'
 import { type Assignment, assignmentsOf, runApart } from './assignment.ts'
 
 export interface AssignmentFilter {
-  /** Whether the last look succeeded. */
-  readonly isKnown: boolean
-  /** @throws whatever keeps the record from being read; then everything is as it was judged before */
-  look(): Promise<void>
-  /** A look, where the last one failed or there was none: one for all who want to know. */
-  known(): Promise<void>
-  /** As they were judged last. */
+  /** Whether the last read succeeded. */
+  readonly isRead: boolean
+  /** @throws any error of reading the record; then the assignments stay as they were */
+  read(): Promise<void>
+  /** Reads the record if the last read failed or there was none; concurrent callers share one read. */
+  ensureRead(): Promise<void>
+  /** The assignments as of the last read. */
   all(): ReadonlyMap<string, Assignment>
-  /** Those that are quarantined, by id. */
-  apart(): ReadonlyMap<string, Quarantined>
+  /** The quarantined ones, by id. */
+  isolated(): ReadonlyMap<string, Quarantined>
 }
 
 export function filterAssignments(
@@ -27,39 +27,39 @@ export function filterAssignments(
 ): AssignmentFilter {
   let found: ReadonlyMap<string, Quarantined> = new Map()
   let last: Promise<void> = Promise.resolve()
-  let isKnown = quarantine === undefined
-  let knowing: Promise<void> | undefined
+  let isRead = quarantine === undefined
+  let reading: Promise<void> | undefined
 
-  const lookAfter = async (before: Promise<void>): Promise<void> => {
+  const readAfter = async (before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
     if (!quarantine) return
-    isKnown = false
+    isRead = false
     found = await quarantine.read(settings().operators, signal)
-    isKnown = true
+    isRead = true
   }
-  const look = async (): Promise<void> => {
-    last = lookAfter(last)
+  const read = async (): Promise<void> => {
+    last = readAfter(last)
     await last
   }
   const all = (): ReadonlyMap<string, Assignment> => {
-    const judged = [...assignmentsOf(settings())].map(([id, posting]) => {
-      const why = found.get(posting.operator)
-      return [id, why ? runApart(posting, why) : posting] as const
+    const filtered = [...assignmentsOf(settings())].map(([id, assignment]) => {
+      const why = found.get(assignment.operator)
+      return [id, why ? runApart(assignment, why) : assignment] as const
     })
-    return new Map(judged)
+    return new Map(filtered)
   }
   return {
-    get isKnown() {
-      return isKnown
+    get isRead() {
+      return isRead
     },
-    look,
-    async known() {
-      if (isKnown) return
-      knowing ??= look().finally(() => (knowing = undefined))
-      await knowing
+    read,
+    async ensureRead() {
+      if (isRead) return
+      reading ??= read().finally(() => (reading = undefined))
+      await reading
     },
     all,
-    apart: () =>
+    isolated: () =>
       new Map([...all()].flatMap(([id, { quarantined }]) => (quarantined ? [[id, quarantined] as const] : []))),
   }
 }

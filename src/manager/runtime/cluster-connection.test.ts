@@ -86,7 +86,7 @@ describe('a cluster that is reached by a kubeconfig in a Secret', () => {
     expect((await Promise.all(asked)).map(({ metadata }) => metadata.name)).toEqual(asked.map(() => 'default'))
   })
 
-  it('is refused as long as nobody has renewed the Secret', async () => {
+  it('is refused until the Secret is renewed', async () => {
     await keep(kubeconfig(await mint('first')))
     const client = await reach()
     await revoke('first')

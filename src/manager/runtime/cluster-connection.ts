@@ -1,4 +1,7 @@
-/** Clusters reached over HTTP, as settings say: by a kubeconfig here, by one in a Secret, or as the Pod that we are in. */
+/**
+ * Connects to clusters over HTTP, as the settings say: by a kubeconfig file, by a kubeconfig in a Secret, or
+ * in-cluster.
+ */
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import type { Connection } from '../../client/connection.ts'
@@ -18,11 +21,11 @@ import { renewedConnection } from './renewed-connection.ts'
 
 export interface ReachOptions {
   readonly clock: Clock
-  /** Around each transport: to count and mark what goes over it. */
+  /** Wraps each transport: for request metrics and trace headers. */
   readonly around?: (transport: Transport, server: string) => Transport
 }
 
-/** The cluster that the manager is at home in. */
+/** The cluster that the manager itself runs in. */
 export async function reachLocal(
   { kubeconfig, context, qps, burst }: Settings['clientConnection'],
   options: ReachOptions,
@@ -65,7 +68,7 @@ function over(
   { clock, around = (transport) => transport }: ReachOptions,
   limits?: FlowLimits,
 ): Reached {
-  // One for all: whoever writes as somebody else is no exception.
+  // One rate limit for all requests, those of impersonated accounts included.
   const flow = limits && createFlowControl(limits, clock)
   const through = (to: Connection): Client =>
     createClient({
@@ -75,7 +78,7 @@ function over(
     })
   return {
     client: through(connection),
-    // A certificate that is shown would outweigh any token.
+    // A client certificate would take precedence over a token.
     as: (credentials) => through({ ...connection, credentials }),
     address: connection,
     ...(flow && { flow }),

@@ -1,6 +1,6 @@
 /**
- * The clusters of a manager, by the names that its settings give them: each is connected to when the first operator needs
- * it, has one cache for all, and is let go when the last one leaves.
+ * The clusters of a manager, by their names in the settings. Each is connected to when the first operator needs it, has
+ * one shared cache, and is disconnected when the last operator leaves.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -20,14 +20,14 @@ import { actingOn, type TargetCluster, mapNames } from '../placement/cluster.ts'
 import { checkApart, type NameMap } from '../placement/name-map.ts'
 import { place, type Placement, standalone } from '../placement/placement.ts'
 
-/** A cluster that was reached. */
+/** A connected cluster. */
 export interface Reached {
   readonly client: Client
-  /** The same cluster, as somebody else. */
+  /** The same cluster with other credentials. */
   as(credentials: Credentials): Client
-  /** What limits all requests there, whoever they are made as. @default nothing */
+  /** Rate limit of all requests, whatever their credentials. @default none */
   readonly flow?: FlowControl
-  /** Where others find it. Undefined: nobody else does. */
+  /** The address for other clients. Undefined: not reachable for them. */
   readonly address?: Pick<Connection, 'server' | 'tls'>
 }
 
@@ -36,36 +36,45 @@ export interface ClustersOptions {
   readonly random: Random
   /** The cluster of `clientConnection`. */
   readonly local: Reached
-  /** How the others are reached; `local` to look for Secrets in. */
+  /** Connects to the others; kubeconfig Secrets are read through `local`. */
   readonly reach: (name: string, settings: ClusterSettings, local: Client) => Promise<Reached>
-  /** A cache that cannot be kept fresh, and why. */
+  /** A cache cannot be kept up to date, and why. */
   readonly onStale: (cluster: string, resource: Resource, reason: string) => void
 }
 
 export interface Clusters {
   readonly local: TargetCluster
-  /** Where an operator works: `at` is a cluster, a hosted cluster, or undefined for what the placement says. */
+  /**
+   * Opens the clusters of an operator. `at`: a cluster, a hosted cluster, or undefined for the placement of the
+   * settings.
+   */
   open(operator: Operator, settings: Settings, at: string | undefined): Promise<ClusterPlacement>
-  /** Of those that are connected to. */
+  /** Informers of the connected clusters. */
   reports(): readonly (readonly [cluster: string, feeds: readonly InformerReport[]])[]
   close(): Promise<void>
 }
 
-/** Where an operator works. */
+/** The clusters of an operator. */
 export interface ClusterPlacement {
-  /** As the operator. */
+  /** With the operator's identity. */
   readonly cluster: TargetCluster
-  /** The same in its roles, each a cluster. */
+  /** The cluster of each role. */
   readonly placement: Placement
-  /** To the user-workload cluster, with a token of the operator's account. @throws InvalidConfiguration where there is none */
+  /**
+   * For the user-workload cluster, with a token of the operator's account. @throws InvalidConfiguration where there is
+   * none
+   */
   readonly kubeconfig: () => Promise<string>
-  /** The cluster that `at` names, or the own one, as the manager: what it registers there is not the operator's to write. */
+  /**
+   * The cluster that `at` names, or the local one, with the manager's identity: for registrations, which the operator
+   * may not write.
+   */
   readonly own: TargetCluster
-  /** It works there no more. A cluster where nobody does is let go. */
+  /** The operator leaves. A cluster without operators is disconnected. */
   close(): Promise<void>
 }
 
-/** A cluster that somebody uses. */
+/** A cluster in use. */
 interface Link {
   readonly id: string
   readonly known: Promise<Known>
@@ -75,7 +84,7 @@ interface Link {
 interface Known {
   readonly cluster: TargetCluster
   readonly reached: Reached
-  /** The cluster as each account that an operator there has. */
+  /** The cluster with the identity of each operator account. */
   readonly identities: Map<string, TargetCluster>
   /** Clients with connections of their own. */
   readonly apart: Set<Client>
@@ -86,7 +95,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
   const home = known(localCluster, local)
   const homeLink: Link = { id: '', known: Promise.resolve(home), users: 1 }
   const connected = new Set([home])
-  /** By name and how it is reached: one whose settings have changed is another. */
+  /** By name and connection settings: changed settings make it another cluster. */
   const links = new Map<string, Link>()
   let isClosed = false
 
@@ -95,7 +104,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
     const cache = createSharedCache({ client, clock, random })
     return {
       reached,
-      cluster: { name, client, cache: telling(cache, (...told) => onStale(name, ...told)) },
+      cluster: { name, client, cache: reportingCache(cache, (...reported) => onStale(name, ...reported)) },
       identities: new Map(),
       apart: new Set(),
     }
@@ -119,7 +128,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
     try {
       await link.known
     } catch (error) {
-      // What cannot be reached now may be later.
+      // A later attempt may succeed.
       if (links.get(id) === link) links.delete(id)
       throw error
     }
@@ -143,11 +152,11 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
     if (!connected.delete(one)) return
     const { cluster, reached, apart } = one
     cluster.cache.close()
-    // The own one was given, and others still use it.
+    // The local client is passed in, and others still use it.
     await Promise.all([...apart, ...(one === home ? [] : [reached.client])].map((client) => client.close()))
   }
 
-  /** The cluster, where the operator writes as its own account. */
+  /** The cluster with the identity of the operator's account. */
   function as({ cluster, reached, identities, apart }: Known, { serviceAccount, by }: IdentitySettings): TargetCluster {
     if (serviceAccount === undefined) return cluster
     const id = [serviceAccount, by].join(' ')
@@ -173,14 +182,14 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
       const { identity } = settings.operators[operator.name] ?? { identity: { by: 'impersonation' } as const }
       const taken: Link[] = []
       let own = home.cluster
-      /** As it was reached, whatever name map or account is put over it. */
+      /** The plain connection, without name map and operator account. */
       let workload: Known = home
       const of = async (name: string): Promise<TargetCluster> => {
         const link = await take(name, settings)
         taken.push(link)
         const one = await link.known
         if (name === at) own = one.cluster
-        // The last that is asked for plays that role.
+        // The last one in the list has the role.
         workload = one
         return as(one, identity)
       }
@@ -225,13 +234,13 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
   }
 }
 
-/** A token is minted when it is asked for, and again when it is about to expire. */
+/** Mints a token on demand, and again when it is about to expire. */
 function kubeconfigFor(clock: Clock) {
   return ({ client, address }: Reached, { serviceAccount }: IdentitySettings): (() => Promise<string>) => {
     let credentials: Credentials | undefined
     return async () => {
       if (!address || serviceAccount === undefined) {
-        const what = address ? 'its operator has no account of its own there' : 'nobody else can reach it'
+        const what = address ? 'its operator has no account of its own there' : 'it is not reachable from elsewhere'
         throw new MusterError('InvalidConfiguration', `There is no kubeconfig to the user-workload cluster: ${what}.`)
       }
       credentials ??= mintedCredentials({ client, clock, serviceAccount: objectNameOf(serviceAccount) })
@@ -256,7 +265,7 @@ function kubeconfigFor(clock: Clock) {
   }
 }
 
-/** All of them, since each must keep to its own part. @throws InvalidNameMap */
+/** Checks all hosted clusters together, since their names must not overlap. @throws InvalidNameMap */
 function hostedMaps({ hosted }: PlacementSettings): ReadonlyMap<string, NameMap> {
   const maps = Object.entries(hosted).map(([name, part]) => nameMapOf(name, part))
   checkApart(maps)
@@ -264,11 +273,11 @@ function hostedMaps({ hosted }: PlacementSettings): ReadonlyMap<string, NameMap>
 }
 
 /**
- * A cache that says why it is behind, once for all who read it: an operator that may not read what it declares would else
- * wait in silence.
+ * A cache that reports once why it is stale: otherwise an operator without the right to read its inputs would wait
+ * silently.
  */
-function telling(cache: SharedCache, tell: (resource: Resource, reason: string) => void): SharedCache {
-  const told = new Map<string, string | undefined>()
+function reportingCache(cache: SharedCache, report: (resource: Resource, reason: string) => void): SharedCache {
+  const reported = new Map<string, string | undefined>()
   return {
     ...cache,
     subscribe: (resource, options) =>
@@ -278,9 +287,9 @@ function telling(cache: SharedCache, tell: (resource: Resource, reason: string) 
           options.onFreshness?.(freshness)
           const { reason } = freshness
           const name = formatResource(resource)
-          if (told.get(name) === reason) return
-          told.set(name, reason)
-          if (reason !== undefined) tell(resource, reason)
+          if (reported.get(name) === reason) return
+          reported.set(name, reason)
+          if (reason !== undefined) report(resource, reason)
         },
       }),
   }

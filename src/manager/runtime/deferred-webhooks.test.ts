@@ -22,7 +22,7 @@ function play(): { readonly late: DeferredWebhooks; readonly told: string[]; isB
   return scene
 }
 
-describe('late webhooks', () => {
+describe('deferred webhooks', () => {
   it('are started once, by the first who waits for them, with all that was set by then', async () => {
     const { late, told } = play()
     late.set('a', {})

@@ -1,6 +1,6 @@
 /**
- * Webhooks that are served from when the first operator brings some: until then there is no certificate, no Secret and
- * nobody listens.
+ * Starts the webhook server when the first operator with webhooks is added: until then there is no certificate, no
+ * Secret and no open port.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -20,7 +20,7 @@ export function deferredWebhooks(start: () => Promise<Webhooks>): DeferredWebhoo
     try {
       serving = await starting
     } catch (error) {
-      // Whoever asks next tries again.
+      // The next call tries again.
       if (started === starting) started = undefined
       throw error
     }

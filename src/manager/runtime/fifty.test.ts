@@ -53,7 +53,7 @@ function small(index: number, { value = String, follows, think, target }: Habits
 
 const count = 50
 let cluster: Embedded
-let resident: Runtime
+let runtime: Runtime
 let operators: readonly Small[]
 const ledgers: Ledger[] = []
 const findings: Finding[] = []
@@ -124,7 +124,7 @@ beforeAll(async () => {
     }
   })
   for (const { own } of operators) await client.create(crds, own.crd() as unknown as UntypedObject)
-  resident = startRuntime({
+  runtime = startRuntime({
     settings: settingsWith(),
     identity: 'alone',
     clock,
@@ -142,13 +142,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   let isStopped = false
-  void resident.stop().then(() => (isStopped = true))
+  void runtime.stop().then(() => (isStopped = true))
   await cluster.clock.until(() => isStopped)
 })
 
 describe('fifty operators', () => {
   it('all run, each as it may', async () => {
-    expect(resident.posts()).toHaveLength(count)
+    expect(runtime.posts()).toHaveLength(count)
     const { items } = await cluster.client.list(ConfigMap, { namespace: 'default' })
     const made = items.filter(({ metadata }) => metadata.ownerReferences?.length)
     // All but the one that is paused and the five that have nothing to do yet.
@@ -174,7 +174,7 @@ describe('fifty operators', () => {
     await resize(1, 3)
     await cluster.clock.advance(5000)
     expect(await sizeIn('a-1')).toBe('2')
-    expect(resident.manager.lanes().get('small-1')).toMatchObject({ waiting: 1, heldBy: 'coolDown' })
+    expect(runtime.manager.lanes().get('small-1')).toMatchObject({ waiting: 1, heldBy: 'coolDown' })
     await cluster.clock.advance(10_000)
     expect(await sizeIn('a-1')).toBe('3')
   })
@@ -184,7 +184,7 @@ describe('fifty operators', () => {
     await cluster.clock.advance(15_000)
     const writes = (): number => runsOf('small-2').flatMap(({ entries }) => entries.filter(isWrite)).length
     const soon = writes()
-    expect(resident.manager.lanes().get('small-2')).toMatchObject({ heldBy: 'allowance' })
+    expect(runtime.manager.lanes().get('small-2')).toMatchObject({ heldBy: 'allowance' })
     await cluster.clock.advance(120_000)
     const later = writes()
     expect(later - soon).toBeGreaterThan(0)
@@ -203,8 +203,8 @@ describe('fifty operators', () => {
   })
 
   it('pause: nothing until it ends, and the gates of the others change meanwhile without a restart', async () => {
-    expect(resident.manager.lanes().get('small-4')).toMatchObject({ waiting: 1, heldBy: 'pause' })
-    await resident.reconfigure(settingsWith({ 'small-4': {}, 'small-1': {} }))
+    expect(runtime.manager.lanes().get('small-4')).toMatchObject({ waiting: 1, heldBy: 'pause' })
+    await runtime.reconfigure(settingsWith({ 'small-4': {}, 'small-1': {} }))
     await cluster.clock.advance(1000)
     expect(await sizeIn('a-4')).toBe('1')
     await resize(1, 4)
@@ -263,7 +263,7 @@ describe('fifty operators', () => {
     expect(await sizeIn('contested')).toBe('1')
   })
 
-  it('somebody who undoes an operator’s work is named', async () => {
+  it('names the client that undoes an operator’s writes', async () => {
     let undone = 0
     for (let round = 0; round < 60; round++) {
       if ((await sizeIn('a-20')) === '9') {
@@ -280,7 +280,7 @@ describe('fifty operators', () => {
     expect(undone).toBeLessThan(12)
   })
 
-  it('nobody else was found, and at rest nothing is written', async () => {
+  it('no other operator has a finding, and at rest nothing is written', async () => {
     const named = new Set(findings.map(({ operator }) => operator))
     expect([...named].toSorted()).toEqual(['small-10', 'small-20', 'small-6', 'small-7', 'small-8'])
     const before = ledgers.flatMap(({ entries, operator }) =>
@@ -293,7 +293,7 @@ describe('fifty operators', () => {
     expect(after).toBe(before)
   })
 
-  it('request budget: whoever asks too much of the server waits, is named, and does all of it in the end', async () => {
+  it('request budget: an operator beyond it is held, named, and does all of its work in the end', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `many${index}`)
     for (const name of names) await create(45, name)
     await cluster.clock.advance(10_000)
@@ -303,7 +303,7 @@ describe('fifty operators', () => {
       ).length
     expect(await made()).toBeGreaterThan(0)
     expect(await made()).toBeLessThan(names.length)
-    expect(resident.manager.lanes().get('small-45')).toMatchObject({ heldBy: 'budget' })
+    expect(runtime.manager.lanes().get('small-45')).toMatchObject({ heldBy: 'budget' })
     expect(told('small-45')).toEqual([expect.stringMatching(/requests/)])
     // Nobody else waits for it.
     await resize(44, 3)
@@ -313,7 +313,7 @@ describe('fifty operators', () => {
     expect(await made()).toBe(names.length)
   })
 
-  it('memory budget: whoever has too much cached waits, is named, and goes on when there is less', async () => {
+  it('memory budget: an operator beyond it is held, named, and continues when there is less', async () => {
     for (const name of ['b', 'c', 'd', 'e', 'f', 'g']) {
       const large = cr(46, name)
       // Texts that are the same are kept once.
@@ -325,7 +325,7 @@ describe('fifty operators', () => {
     await resize(46, 4)
     await resize(44, 4)
     await cluster.clock.advance(20_000)
-    expect(resident.manager.lanes().get('small-46')).toMatchObject({ heldBy: 'budget' })
+    expect(runtime.manager.lanes().get('small-46')).toMatchObject({ heldBy: 'budget' })
     expect([await sizeIn('a-46'), await sizeIn('a-44')]).toEqual(['1', '4'])
     for (const name of ['b', 'c', 'd', 'e']) {
       await cluster.client.delete(operators[46]!.own, { name, namespace: 'default' })
@@ -334,18 +334,18 @@ describe('fifty operators', () => {
     expect(await sizeIn('a-46')).toBe('4')
   })
 
-  it('pause of the whole manager: nothing of anybody while it lasts, live, and all that was missed afterwards', async () => {
+  it('pause of the whole manager: no operator reconciles meanwhile, and all missed changes are reconciled afterwards', async () => {
     const all = Array.from({ length: 10 }, (_, index) => 30 + index)
     const sizes = async (): Promise<ReadonlySet<string | undefined>> =>
       new Set(await Promise.all(all.map((index) => sizeIn(`a-${index}`))))
-    const isPaused = (): readonly boolean[] => resident.posts().map(({ lane }) => lane!.isPaused)
+    const isPaused = (): readonly boolean[] => runtime.posts().map(({ lane }) => lane!.isPaused)
     const before = ledgers.length
-    await resident.reconfigure({ ...settingsWith({ 'small-4': {}, 'small-1': {} }), paused: true })
+    await runtime.reconfigure({ ...settingsWith({ 'small-4': {}, 'small-1': {} }), paused: true })
     for (const index of all) await resize(index, 40)
     await cluster.clock.advance(600_000)
     expect(isPaused()).toEqual(Array.from({ length: count }, () => true))
     expect([await sizes(), ledgers.length]).toEqual([new Set(['9']), before])
-    await resident.reconfigure(settingsWith({ 'small-4': {}, 'small-1': {} }))
+    await runtime.reconfigure(settingsWith({ 'small-4': {}, 'small-1': {} }))
     await cluster.clock.advance(5000)
     expect(await sizes()).toEqual(new Set(['40']))
     expect(isPaused()).toEqual(Array.from({ length: count }, () => false))

@@ -1,9 +1,10 @@
 /**
- * What a manager may do beside what its operators declare: hold the Lease by which it leads or shares, read and keep the record
- * of the quarantine, follow its configuration, register webhooks and keep their certificates, act as its operators' accounts.
+ * The RBAC rules that a manager needs besides those of its operators: to hold its Lease, to read and write the
+ * quarantine record, to watch its configuration, to register webhooks and store their certificates, to impersonate its
+ * operators' accounts.
  *
- * Nothing is granted that its settings do not use, and what has a name is granted by its name. RBAC knows no name when an
- * object is created by POST: `create` is then granted for the kind, in the one namespace where the object is.
+ * Only rights that the settings make use of are granted, by `resourceNames` where the name is known. RBAC does not see
+ * the name in a POST: `create` is then granted for the kind, in the namespace of the object.
  */
 import type { Resource } from '../../kube/kind.ts'
 import type { PolicyRule } from '../../kube/types/rbac/v1.ts'
@@ -25,18 +26,18 @@ import {
 export interface ManagerRoleOptions {
   readonly settings: Settings
   readonly operators: readonly Operator[]
-  /** `namespace/name`: the ConfigMap that the manager follows. @default none: a file, or nothing */
+  /** `namespace/name` of the ConfigMap with the manager's configuration. @default none */
   readonly configMap?: string | undefined
 }
 
-/** Rules, and where they hold. */
+/** Rules and their scope. */
 export interface PlacedRules {
-  /** Undefined: in the whole cluster. */
+  /** Undefined: cluster-wide. */
   readonly namespace: string | undefined
   readonly rules: readonly PolicyRule[]
 }
 
-/** One entry a place: the cluster first, then namespaces by name. */
+/** One entry for each scope: the cluster first, then namespaces by name. */
 export function managerRules({ settings, operators, configMap }: ManagerRoleOptions): readonly PlacedRules[] {
   const places = new Map<string | undefined, Grants>()
   const at = (namespace?: string): Grants['grant'] => {
@@ -44,7 +45,7 @@ export function managerRules({ settings, operators, configMap }: ManagerRoleOpti
     places.set(namespace, known)
     return known.grant
   }
-  /** An object that the manager makes where it is missing. */
+  /** An object that the manager creates if it is missing. */
   const kept = (resource: Resource, reference: string, verbs: readonly string[]): void => {
     const { namespace, name } = objectNameOf(reference)
     at(namespace)(resource, verbs, [name])
@@ -55,12 +56,12 @@ export function managerRules({ settings, operators, configMap }: ManagerRoleOpti
   if (leaderElection.leaderElect) {
     kept(leaseResource, `${leaderElection.resourceNamespace}/${leaderElection.resourceName}`, ['get', 'update'])
   }
-  // Each replica has a Lease of its own, whose name nobody knows before; and all watch those of all.
+  // Each replica has a Lease whose name is not known beforehand, and watches those of all others.
   if (sharding.enabled) at(sharding.namespace)(leaseResource, ['create', 'delete', 'get', 'list', 'update', 'watch'])
 
   if (durationMs(watchdog.blockedFor) > 0) {
     kept(ConfigMap, watchdog.quarantine, ['get', 'patch'])
-    // Who is quarantined is reported as an Event about that record.
+    // A quarantined operator is reported as an Event on the record.
     at(objectNameOf(watchdog.quarantine).namespace)({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
   }
   if (configMap !== undefined) kept(ConfigMap, configMap, ['get', 'list', 'watch'])
@@ -83,7 +84,7 @@ export function managerRules({ settings, operators, configMap }: ManagerRoleOpti
     .toSorted((a, b) => ((a.namespace ?? '') < (b.namespace ?? '') ? -1 : 1))
 }
 
-/** As the registrar of a manager that may not change other registrations works: by name. */
+/** By name: for a manager that may not change other registrations. */
 function grantWebhooks({ name, webhooks, conversions }: Operator, grant: Grants['grant']): void {
   const own = [configurationName(name)]
   const acts = [
@@ -91,9 +92,9 @@ function grantWebhooks({ name, webhooks, conversions }: Operator, grant: Grants[
     [mutatingConfigurations, webhooks.some(({ mutate }) => mutate)],
   ] as const
   for (const [resource, isServed] of webhooks.length > 0 ? acts : []) {
-    // What an earlier version of the operator registered, and this one does not serve, is taken away.
+    // Registrations of an earlier version of the operator that are no longer served are deleted.
     grant(resource, ['delete', 'list', 'watch'], own)
-    // Applied by its name: the server knows the name even where the apply creates.
+    // A server-side apply has its name in the request even when it creates the object.
     if (isServed) grant(resource, ['create', 'get', 'patch'], own)
   }
   const converted = [...new Set(conversions.map(conversionName))]

@@ -83,8 +83,8 @@ async function open(): Promise<Scene> {
 
 const said = (lines: readonly JsonObject[], words: string): boolean => JSON.stringify(lines).includes(words)
 
-describe('a service', () => {
-  it('comes up without any input, and tells about itself', async () => {
+describe('a manager service', () => {
+  it('starts without any input, and serves its status', async () => {
     const { client, start, until } = await open()
     const service = await start({ from: { configMap: 'default/muster' } })
     const { data } = await client.get(ConfigMap, { namespace: 'default', name: 'muster' })
@@ -108,9 +108,9 @@ describe('a service', () => {
       await client.patch(ConfigMap, name, { data: { 'muster.yaml': text } }, { type: 'merge' })
     await put('operators: { things: { gates: { debuonce: 1s } } }')
     await until(() => said(lines, 'operators.things.gates.debuonce'))
-    expect(service.resident.posts()).toMatchObject([{ id: 'things', stand: 'standing' }])
+    expect(service.runtime.posts()).toMatchObject([{ id: 'things', stand: 'standing' }])
     await put('operators: { things: { paused: true } }')
-    await until(() => service.resident.posts()[0]?.lane?.isPaused === true)
+    await until(() => service.runtime.posts()[0]?.lane?.isPaused === true)
     expect(said(lines, 'operators.things.paused')).toBe(true)
   })
 

@@ -1,6 +1,6 @@
 /**
- * A service: a resident with everything around it. Its configuration is followed, its health, metrics and cost can be asked
- * for, its runs are traced, and webhooks are served. `muster run` and `muster up` start one.
+ * The manager process: a runtime with everything around it. It follows its configuration, serves health, metrics and
+ * cost, exports traces, and serves webhooks. `muster run` and `muster up` start one.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { type Random, systemRandom } from '../../clock/random.ts'
@@ -47,14 +47,14 @@ import { messageText } from '../config/message-text.ts'
 import { untilAborted } from './until-aborted.ts'
 
 export interface ManagerServiceOptions {
-  /** Where its configuration is. @default nowhere: defaults, environment and flags */
+  /** The configuration file or ConfigMap. @default none: defaults, environment and flags */
   readonly from?: { readonly file: string } | { readonly configMap: string }
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** `path=value`, each. */
+  /** Each is `path=value`. */
   readonly flags?: readonly string[]
-  /** Layers over all others. */
+  /** Configuration layers above all others. */
   readonly over?: readonly Layer[]
-  /** Whose sections are known. */
+  /** The operators whose configuration sections are valid. */
   readonly declared: (settings: Settings) => Promise<readonly Declared[]>
   readonly load: (name: string, settings: OperatorSettings, client: Client) => Promise<LoadedOperator>
   readonly connect: (connection: Settings['clientConnection'], reach: ReachOptions) => Promise<Reached>
@@ -63,37 +63,37 @@ export interface ManagerServiceOptions {
   readonly clock?: Clock
   readonly random?: Random
   readonly log: Log
-  /** @default as the settings say */
+  /** @default as in the settings */
   readonly webhooks?: WebhookPlace
-  /** The outside of operators. @default the world */
+  /** Live calls of operators. @default real ones */
   readonly live?: (client: Client) => Live
-  /** What else is in the process: `an embedded cluster`. */
+  /** What else runs in this process: `an embedded cluster`. */
   readonly beside?: string
-  /** The console's. @default there is no console */
+  /** Files of the console. @default no console */
   readonly page?: StatusServerOptions['page']
-  /** Ends a process that an operator has stopped; without it, nobody does, and nobody is quarantined. */
+  /** Ends the process when an operator hangs it. Without it, no operator is quarantined. */
   readonly watchdog?: Watchdog | undefined
-  /** `FILE#NAME` of an operator, to know when it has changed. @default it is built in */
+  /** `FILE#NAME` of an operator, to detect changed code. @default the operator is built in */
   readonly moduleOf?: (operator: string, settings: OperatorSettings) => Promise<string | undefined>
-  /** Gives up the start: a server that does not answer may take its time. */
+  /** Cancels the start: an API server that does not respond may block it for long. */
   readonly signal?: AbortSignal
 }
 
-/** Where webhooks are found, and where they listen. */
+/** The address of the webhooks for API servers, and where they listen. */
 export interface WebhookPlace {
   readonly address: WebhookAddress
   readonly listen: { readonly host?: string; readonly port: number }
 }
 
 export interface ManagerService {
-  readonly resident: Runtime
+  readonly runtime: Runtime
   readonly configuration: OpenConfiguration
-  /** Where it can be asked about itself, from this machine. */
+  /** The URL of the status server on this machine. */
   readonly statusUrl: string
   report(): ManagerReport
   /**
-   * Resolves when it should be started anew: it came up with settings that nobody chose, and those that were chosen since
-   * cannot be taken over by a running one.
+   * Resolves when the process should be restarted: it started with default settings because its configuration was
+   * invalid, and the valid ones since then cannot be applied to a running process.
    */
   readonly outdated: Promise<void>
   stop(): Promise<void>
@@ -101,10 +101,10 @@ export interface ManagerService {
 
 const sampleMs = 15_000
 
-/** @throws InvalidConfiguration, and whatever keeps the cluster from being reached */
+/** @throws InvalidConfiguration, and connection errors */
 export async function startManagerService(options: ManagerServiceOptions): Promise<ManagerService> {
   const { signal, log } = options
-  // Timers hold no process, and connections only while there are some: with its API server away, a service would be over.
+  // Timers do not keep the process alive, nor does a lost connection: without an API server, the process would exit.
   const { port1: alive } = new MessageChannel()
   alive.ref()
   const endings = createEndings()
@@ -123,7 +123,7 @@ export async function startManagerService(options: ManagerServiceOptions): Promi
     return { ...started, stop: () => (stopped ??= endAll()) }
   } catch (error) {
     await endAll()
-    // It may have got further meanwhile.
+    // The start may have progressed meanwhile.
     starting.then(endAll, endAll).catch(() => undefined)
     throw error
   }
@@ -131,10 +131,10 @@ export async function startManagerService(options: ManagerServiceOptions): Promi
 
 async function start(options: ManagerServiceOptions, endings: Endings): Promise<Omit<ManagerService, 'stop'>> {
   const { clock = systemClock, random = systemRandom, log, environment = {}, identity } = options
-  const told = { environment, flags: options.flags, over: options.over, operators: options.declared }
+  const layers = { environment, flags: options.flags, over: options.over, operators: options.declared }
   const metrics = createMetrics()
-  // How the cluster is reached in which a ConfigMap is, that ConfigMap cannot say.
-  const bare = await openConfiguration(told)
+  // The connection to the cluster of a ConfigMap cannot be configured in that ConfigMap.
+  const bare = await openConfiguration(layers)
   let local: Reached | undefined
   const connected = async (settings: Settings): Promise<Reached> => {
     if (local) return local
@@ -159,7 +159,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   let cameUpWithout = false
   const configuration = from
     ? await openConfiguration({
-        ...told,
+        ...layers,
         source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
         onChange(next, changes) {
           for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
@@ -183,7 +183,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   cameUpWithout = configuration.isFallback
   const { settings } = configuration.current
   const reached = await connected(settings)
-  // Nobody waits for it any more: nothing is begun that would have to end at once.
+  // The start was cancelled: start nothing that would have to be stopped at once.
   options.signal?.throwIfAborted()
   const { client } = reached
   const activity = createActivity({ clock })
@@ -192,7 +192,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   const watched = watchedBy(options, configuration, client)
   const webhooks = webhooksOf(settings, client, options)
   if (webhooks) endings.add(() => webhooks.close())
-  const resident = startRuntime({
+  const runtime = startRuntime({
     settings,
     identity,
     clock,
@@ -214,19 +214,19 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     ...(webhooks && { webhooks }),
     ...(options.live && { live: options.live(client) }),
   })
-  endings.add(() => resident.stop())
-  // What was taken over since it was read.
+  endings.add(() => runtime.stop())
+  // Changes since the configuration was read.
   follow = (next) => {
-    resident.reconfigure(next.settings).catch((error: unknown) => log({ problem: messageText(error) }))
+    runtime.reconfigure(next.settings).catch((error: unknown) => log({ problem: messageText(error) }))
   }
   follow(configuration.current)
 
   const standing = (): Standing => {
-    // Once for all who look: what is cached is counted for it.
-    const reports = resident.clusters.reports()
+    // Once for all consumers: it counts the cached objects.
+    const reports = runtime.clusters.reports()
     const feeds = reports.flatMap(([, of]) => of)
     return {
-      lanes: resident.manager.lanes(),
+      lanes: runtime.manager.lanes(),
       feeds,
       feedsOf(lane) {
         const [, at] = lane.split('@')
@@ -234,9 +234,9 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
         return there.length > 0 ? there.flatMap(([, of]) => of) : feeds
       },
       usage: processUsage(client.stats().requests),
-      health: whole(resident.health(reports)),
-      leases: resident.leases(),
-      posts: resident.posts().map(({ id, stand }) => ({ name: id, stand })),
+      health: whole(runtime.health(reports)),
+      leases: runtime.leases(),
+      posts: runtime.posts().map(({ id, stand }) => ({ name: id, stand })),
       replica: identity,
       ...(options.beside !== undefined && { beside: options.beside }),
     }
@@ -244,10 +244,10 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   const report = (): ManagerReport => activity.report(standing())
   const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
   endings.add(() => sampling.cancel())
-  // Only where time is real: in another, much that lies between two moments takes no time at all.
+  // Only with the real clock: virtual time jumps between two timers.
   if (clock === systemClock) {
     const isFree = ({ waiting, running }: LaneState): boolean => waiting + running === 0
-    const isIdle = (): boolean => [...resident.manager.lanes().values()].every(isFree)
+    const isIdle = (): boolean => [...runtime.manager.lanes().values()].every(isFree)
     const small = keepSmall({ clock, isIdle })
     young = keepYoung({ clock, isIdle })
     endings.add(() => {
@@ -256,18 +256,18 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     })
   }
   const { page } = options
-  const statusUrl = await serveStatus({ configuration, resident, metrics, report, page, log, environment, endings })
-  return { resident, configuration, statusUrl, report, outdated: outdated.promise }
+  const statusUrl = await serveStatus({ configuration, runtime, metrics, report, page, log, environment, endings })
+  return { runtime, configuration, statusUrl, report, outdated: outdated.promise }
 }
 
-/** Whoever looks wants to know all of it. */
+/** The complete report. */
 function whole(health: HealthReport): HealthReport {
   return { ...health, problems: [...health.problems, ...health.warnings] }
 }
 
 interface Asked {
   readonly configuration: OpenConfiguration
-  readonly resident: Runtime
+  readonly runtime: Runtime
   readonly metrics: Metrics
   readonly report: () => ManagerReport
   readonly page: StatusServerOptions['page'] | undefined
@@ -276,10 +276,10 @@ interface Asked {
   readonly endings: Endings
 }
 
-/** Health, metrics and the console where the settings say; everything, for those on this machine alone, where there is room. */
+/** Health, metrics and the console at the configured addresses; the complete status on a loopback port. */
 async function serveStatus({
   configuration,
-  resident,
+  runtime,
   metrics,
   report,
   page,
@@ -288,7 +288,7 @@ async function serveStatus({
   endings,
 }: Asked): Promise<string> {
   const { settings, sources } = configuration.current
-  const health = (): HealthReport => resident.health()
+  const health = (): HealthReport => runtime.health()
   const rendered = (): string => metrics.render(report())
   const listen = async (
     name: 'health' | 'metrics' | 'console',
@@ -296,14 +296,14 @@ async function serveStatus({
   ): Promise<void> => {
     const { address, port }: ListenSettings = settings[name]
     if (port === 0) return
-    // In a Pod it is others who ask; anywhere else nobody but its owner, unless somebody says so.
+    // In a Pod it must be reachable from outside; elsewhere it listens on loopback unless an address is configured.
     const isOpen = sources.has(`${name}.address`) || environment['KUBERNETES_SERVICE_HOST'] !== undefined
     try {
       const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
       endings.add(() => server.close())
       if (name === 'console') log({ console: server.url })
     } catch (error) {
-      // Nobody asked for this very port: a second manager on a machine is no mistake.
+      // The port is a default: a second manager on the same machine takes another one.
       if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
       log({ problem: `${name} is not served: ${error.message} Choose another with --set ${name}.port=N.` })
     }
@@ -348,7 +348,7 @@ function webhooksOf(settings: Settings, client: Client, options: ManagerServiceO
   })
 }
 
-/** A limit of nothing turns all of it off. */
+/** A limit of 0 turns the watchdog off. */
 function watchedBy(
   { watchdog, moduleOf, identity, clock = systemClock, log }: ManagerServiceOptions,
   configuration: OpenConfiguration,
@@ -377,7 +377,7 @@ function tracingOf(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Tracing | undefined {
-  // What the environment says in the words of OpenTelemetry holds, too; the settings are nearer.
+  // OpenTelemetry's environment variables count as well; the settings take precedence.
   const traced = tracingSettings({
     ...environment,
     ...(endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }),
@@ -387,9 +387,9 @@ function tracingOf(
 
 function observers(...all: readonly Partial<LaneObserver>[]): LaneObserver {
   return {
-    added: (...told) => all.forEach((one) => one.added?.(...told)),
-    started: (...told) => all.forEach((one) => one.started?.(...told)),
-    ended: (...told) => all.forEach((one) => one.ended?.(...told)),
+    added: (...layers) => all.forEach((one) => one.added?.(...layers)),
+    started: (...layers) => all.forEach((one) => one.started?.(...layers)),
+    ended: (...layers) => all.forEach((one) => one.ended?.(...layers)),
   }
 }
 

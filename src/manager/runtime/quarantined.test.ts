@@ -67,7 +67,7 @@ interface Scene {
   /** The same, for each run. */
   readonly runs: string[]
   readonly start: (settings: Settings, options?: Partial<RuntimeOptions>) => Runtime
-  readonly end: (resident: Runtime) => Promise<void>
+  readonly end: (runtime: Runtime) => Promise<void>
 }
 
 async function open(): Promise<Scene> {
@@ -108,50 +108,50 @@ async function open(): Promise<Scene> {
         ...options,
       })
     },
-    async end(resident) {
+    async end(runtime) {
       let isOver = false
-      const ending = resident.stop().finally(() => (isOver = true))
+      const ending = runtime.stop().finally(() => (isOver = true))
       await home.clock.until(() => isOver)
       await ending
     },
   }
 }
 
-describe('a resident with a quarantined operator', () => {
-  it('runs it apart, and says so in the log, as a finding, in metrics and in its health', async () => {
+describe('a runtime with a quarantined operator', () => {
+  it('runs it isolated, and reports that in the log, as a finding, in metrics and in its health', async () => {
     const { home, start, lines, loads, runs, end } = await open()
     const key = await condemn(home, settingsOf())
     const metrics = createMetrics()
     const findings: Finding[] = []
-    const resident = start(settingsOf(), { metrics, onFinding: (finding) => void findings.push(finding) })
+    const runtime = start(settingsOf(), { metrics, onFinding: (finding) => void findings.push(finding) })
     await home.clock.advance(1000)
     expect(loads.toSorted()).toEqual(['mad worker', 'sane inline'])
     expect(new Set(runs)).toEqual(new Set(['mad worker', 'sane inline']))
     expect(findings).toMatchObject([{ kind: 'quarantined', operator: 'mad', heldSeconds: 10 }])
     expect(lines).toContainEqual(expect.objectContaining({ operator: 'mad', finding: 'quarantined' }))
     expect(metrics.render()).toContain('muster_findings_total{controller="mad/mad",kind="quarantined"} 1')
-    const { isReady, warnings } = resident.health()
+    const { isReady, warnings } = runtime.health()
     expect([isReady, warnings]).toEqual([true, [expect.stringContaining(`key ${key}`)]])
-    await end(resident)
+    await end(runtime)
   })
 
-  it('pauses who is to be paused at once, before the record is read for the rest of the change', async () => {
+  it('pauses an operator at once, before the record is read for the rest of the change', async () => {
     const { home, start, end } = await open()
-    const resident = start(settingsOf())
+    const runtime = start(settingsOf())
     await home.clock.advance(1000)
     const paused = (): readonly string[] =>
-      resident.posts().flatMap(({ id, lane }) => (lane?.isPaused === true ? [id] : []))
+      runtime.posts().flatMap(({ id, lane }) => (lane?.isPaused === true ? [id] : []))
     expect(paused()).toEqual([])
-    const changing = resident.reconfigure(settingsOf({ operators: { sane: { paused: true } } }))
+    const changing = runtime.reconfigure(settingsOf({ operators: { sane: { paused: true } } }))
     expect(paused()).toEqual(['sane'])
     let isOver = false
     void changing.finally(() => (isOver = true))
     await home.clock.until(() => isOver)
     expect(paused()).toEqual(['sane'])
-    await end(resident)
+    await end(runtime)
   })
 
-  it('asks once for all of them, and not at rest', async () => {
+  it('reads the record once for all operators, and not at rest', async () => {
     const { home, start, end } = await open()
     let asked = 0
     const quarantine = quarantineOf(home, {
@@ -160,13 +160,13 @@ describe('a resident with a quarantined operator', () => {
         return home.client.get(...what)
       },
     })
-    const resident = start(settingsOf(), { quarantine })
+    const runtime = start(settingsOf(), { quarantine })
     await home.clock.advance(3_600_000)
     expect(asked).toBe(1)
-    await end(resident)
+    await end(runtime)
   })
 
-  it('starts nobody before it is known who is quarantined, and tries again', async () => {
+  it('starts no operator before the record is read, and retries that', async () => {
     const { home, start, loads, lines, end } = await open()
     await condemn(home, settingsOf())
     let isAway = true
@@ -174,21 +174,21 @@ describe('a resident with a quarantined operator', () => {
       get: (...what) =>
         isAway ? Promise.reject(new MusterError('ServiceUnavailable', 'away')) : home.client.get(...what),
     })
-    const resident = start(settingsOf(), { quarantine })
+    const runtime = start(settingsOf(), { quarantine })
     await home.clock.advance(30_000)
     expect(loads).toEqual([])
-    expect(resident.health()).toMatchObject({ isReady: false })
+    expect(runtime.health()).toMatchObject({ isReady: false })
     expect(lines).toContainEqual(expect.objectContaining({ operator: 'sane', problem: 'away' }))
     isAway = false
     await home.clock.advance(60_000)
     expect(loads.toSorted()).toEqual(['mad worker', 'sane inline'])
-    await end(resident)
+    await end(runtime)
   })
 
-  it('does not start what cannot run apart, says why, and starts it when its entry is taken away', async () => {
+  it('does not start an operator that cannot run isolated, says why, and starts it when its entry is removed', async () => {
     const { home, start, loads, lines, end } = await open()
     const key = await condemn(home, settingsOf())
-    const resident = start(settingsOf(), {
+    const runtime = start(settingsOf(), {
       load(name, { isolation }) {
         loads.push(`${name} ${isolation}`)
         if (isolation === 'worker') return Promise.reject(new Error('it is built in'))
@@ -200,16 +200,16 @@ describe('a resident with a quarantined operator', () => {
     expect(loads).not.toContain('mad inline')
     const { problem } = lines.find((line) => line['operator'] === 'mad' && 'problem' in line)!
     expect(problem).toMatch(
-      /^mad, controller mad, for default\/a: held the thread .* cannot be had here: it is built in$/,
+      /^mad, controller mad, for default\/a: held the thread .* is not possible here: it is built in$/,
     )
     await home.client.patch(ConfigMap, at, { data: { [key]: null } }, { type: 'merge' })
     await home.clock.advance(60_000)
     expect(loads).toContain('mad inline')
-    expect(resident.posts().map(({ id, stand }) => [id, stand])).toEqual([
+    expect(runtime.posts().map(({ id, stand }) => [id, stand])).toEqual([
       ['mad', 'standing'],
       ['sane', 'standing'],
     ])
-    await end(resident)
+    await end(runtime)
   })
 
   it('that stood by runs it apart before it takes over, and the others at once', async () => {

@@ -1,6 +1,6 @@
 /**
- * A connection whose credentials are kept by somebody else, in a Secret for instance, and changed there from time to time. They are
- * read again when the server refuses those that are held, so whoever renews them need tell nobody.
+ * A connection whose credentials are stored elsewhere, in a Secret for instance, and rotated there. They are read again
+ * when the server rejects the current ones, so a rotation needs no notification.
  */
 import type { Connection, Credentials } from '../../client/connection.ts'
 import { renewable } from '../../client/credentials/renewable.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 
 export interface RenewedOptions {
-  /** What the credentials are read from: `Secret kyma-system/west`. */
+  /** Where the credentials come from: `Secret kyma-system/west`. */
   readonly source: string
   readonly read: () => Promise<Connection>
   readonly clock: Clock
@@ -20,7 +20,7 @@ export async function renewedConnection({ source, read, clock }: RenewedOptions)
   const held = renewable(async () => {
     const { credentials, server } = isFirst ? first : await read()
     isFirst = false
-    // Connections are open there, and caches are filled from it: another server is another cluster.
+    // Caches and open connections belong to the first server: another server is another cluster.
     if (server !== first.server) {
       throw new MusterError(
         'InvalidConfiguration',
@@ -38,7 +38,7 @@ export async function renewedConnection({ source, read, clock }: RenewedOptions)
     },
     certificate: async (signal) => await (await held.get(signal)).certificate(signal),
     refused(sent) {
-      // A plugin or a file within may know better.
+      // An exec plugin or token file in the kubeconfig may have newer credentials.
       if (latest?.of.refused(sent)) return true
       const isLatest = sent === undefined || sent['authorization'] === latest?.headers['authorization']
       return held.refuse((value) => value === latest?.of && isLatest)

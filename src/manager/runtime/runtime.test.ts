@@ -29,7 +29,7 @@ type Own = Operator & { readonly own: Kind }
 /** A ConfigMap for each CR. */
 function small(name: string): Own {
   const own = defineKind({
-    group: 'resident.example.com',
+    group: 'runtime.example.com',
     version: 'v1',
     kind: `${name[0]!.toUpperCase()}${name.slice(1)}`,
     spec: { size: integer({ default: 1 }) },
@@ -108,32 +108,32 @@ async function open(): Promise<Scene> {
   }
 }
 
-describe('a resident', () => {
-  it('hosts what its settings say, and follows them while it runs', async () => {
+describe('a runtime', () => {
+  it('hosts the operators of its settings, and follows changes while it runs', async () => {
     const { start, until, advance, create, made } = await open()
     for (const operator of all) await create(operator)
-    const resident = start(settingsOf({ operators: { berry: { paused: true }, cherry: { enabled: false } } }))
+    const runtime = start(settingsOf({ operators: { berry: { paused: true }, cherry: { enabled: false } } }))
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    expect(resident.posts().map(({ id, stand, lane }) => [id, stand, lane?.isPaused])).toEqual([
+    expect(runtime.posts().map(({ id, stand, lane }) => [id, stand, lane?.isPaused])).toEqual([
       ['apple', 'standing', false],
       ['berry', 'standing', true],
     ])
-    await until(resident.reconfigure(settingsOf({ operators: { apple: { enabled: false } } })))
+    await until(runtime.reconfigure(settingsOf({ operators: { apple: { enabled: false } } })))
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1', 'default/one-berry=1', 'default/one-cherry=1'])
-    expect(resident.posts().map(({ id }) => id)).toEqual(['berry', 'cherry'])
-    await until(resident.stop())
+    expect(runtime.posts().map(({ id }) => id)).toEqual(['berry', 'cherry'])
+    await until(runtime.stop())
     await create(cherry, 'late')
     await advance(60_000)
     expect(await made()).not.toContain('default/late-cherry=1')
   })
 
-  it('starts the others where one cannot be started, and that one when it can', async () => {
+  it('starts the others when one fails to start, and that one when it can', async () => {
     const { start, until, advance, create, made, lines } = await open()
     for (const operator of all) await create(operator)
     let isBroken = true
-    const resident = start(settingsOf(), {
+    const runtime = start(settingsOf(), {
       load: (name) =>
         name === 'berry' && isBroken
           ? Promise.reject(new Error('berry does not compile'))
@@ -145,7 +145,7 @@ describe('a resident', () => {
     isBroken = false
     await advance(2000)
     expect(await made()).toHaveLength(3)
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
   it('works alone when it leads; one that stands by has its caches filled, and takes over at once', async () => {
@@ -237,7 +237,7 @@ describe('a resident', () => {
     const meta = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }
     await home.client.create(typedResourceOf('v1', 'ServiceAccount'), meta)
     const identity = { serviceAccount: 'default/apple', by }
-    const resident = start(settingsOf({ operators: { apple: { identity } } }, [apple]))
+    const runtime = start(settingsOf({ operators: { apple: { identity } } }, [apple]))
     await create(apple)
     // Keys of tokens are made outside of virtual time.
     await home.clock.until(() =>
@@ -257,7 +257,7 @@ describe('a resident', () => {
     // Nothing tells that a role was granted: it is looked again from time to time.
     await advance(310_000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
   it('serves several clusters, each apart, and waits for one that cannot be reached', async () => {
@@ -265,7 +265,7 @@ describe('a resident', () => {
     const edge = embedded()
     await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
     let isReachable = false
-    const resident = start(
+    const runtime = start(
       settingsOf({ clusters: { edge: { inCluster: true } }, operators: { apple: { clusters: ['local', 'edge'] } } }),
       {
         reach: () =>
@@ -279,11 +279,11 @@ describe('a resident', () => {
     await edge.client.create(apple.own, far as unknown as UntypedObject)
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    expect(resident.posts().find(({ id }) => id === 'apple@edge')).toMatchObject({ stand: 'failed' })
+    expect(runtime.posts().find(({ id }) => id === 'apple@edge')).toMatchObject({ stand: 'failed' })
     isReachable = true
     await advance(5000)
     expect(await made(edge)).toEqual(['default/far-apple=1'])
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
   it('serves hosted clusters under other names with an operator that knows nothing of it', async () => {
@@ -295,7 +295,7 @@ describe('a resident', () => {
       )
     }
     const hosted = (name: string): Json => ({ rules: [{ operator: 'default/*', cluster: `${name}/x-*` }] })
-    const resident = start(
+    const runtime = start(
       settingsOf({
         placement: { hosted: { 'hosted-a': hosted('hosted-a'), 'hosted-b': hosted('hosted-b') } },
         operators: {
@@ -310,7 +310,7 @@ describe('a resident', () => {
     await create(apple, 'x-nobody', 'default')
     await advance(2000)
     expect(await made()).toEqual(['hosted-a/x-one-apple=1', 'hosted-b/x-two-apple=1'])
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
   it('is ready, and says so, while one operator cannot be started and one cluster is away', async () => {
@@ -322,7 +322,7 @@ describe('a resident', () => {
     }
     const client = createClient({ transport: cut, clock: home.clock, random: seededRandom(3) })
     const loading = Promise.withResolvers<void>()
-    const resident = start(
+    const runtime = start(
       settingsOf({ clusters: { edge: { inCluster: true } }, operators: { apple: { clusters: ['local', 'edge'] } } }),
       {
         reach: () => Promise.resolve({ client, as: () => client }),
@@ -335,39 +335,39 @@ describe('a resident', () => {
     )
     await create(apple)
     await advance(1000)
-    expect(resident.health()).toMatchObject({
+    expect(runtime.health()).toMatchObject({
       isReady: false,
       problems: ['apple@local', 'apple@edge', 'berry', 'cherry'].map((id) => `${id} is being started`),
     })
     loading.resolve()
     await advance(120_000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    const { isReady, problems, warnings } = resident.health()
+    const { isReady, problems, warnings } = runtime.health()
     expect([isReady, problems]).toEqual([true, []])
     expect(warnings).toEqual([
       'apple@edge cannot be started: no route to edge',
       'berry cannot be started: berry does not compile',
     ])
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
-  it('is not ready while nothing of what is wanted could be started', async () => {
+  it('is not ready while no operator could be started', async () => {
     const { start, until, advance } = await open()
-    const resident = start(settingsOf({}, [apple]), { load: () => Promise.reject(new Error('it does not compile')) })
+    const runtime = start(settingsOf({}, [apple]), { load: () => Promise.reject(new Error('it does not compile')) })
     await advance(1000)
-    expect(resident.health()).toMatchObject({
+    expect(runtime.health()).toMatchObject({
       isReady: false,
       problems: ['apple cannot be started: it does not compile'],
     })
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
-  it('starts nothing after its end, and gives up what is being started', async () => {
+  it('starts nothing after its end, and cancels starts in progress', async () => {
     const { start, until, advance, create, made } = await open()
     for (const operator of all) await create(operator)
     let closed = 0
     const loading = Promise.withResolvers<void>()
-    const resident = start(settingsOf(), {
+    const runtime = start(settingsOf(), {
       async load(name) {
         await loading.promise
         return {
@@ -378,20 +378,20 @@ describe('a resident', () => {
     })
     await advance(100)
     // Nobody waits for what does not come.
-    await until(resident.stop())
-    await until(resident.reconfigure(settingsOf({ concurrency: 3 })))
+    await until(runtime.stop())
+    await until(runtime.reconfigure(settingsOf({ concurrency: 3 })))
     loading.resolve()
     await advance(60_000)
     expect(await made()).toEqual([])
     expect(closed).toBe(all.length)
   })
 
-  it('runs nothing of one that is paused while it is being started', async () => {
+  it('reconciles nothing of an operator that is paused while it starts', async () => {
     const { start, until, advance, create, made } = await open()
     await create(apple)
     const loading = Promise.withResolvers<void>()
     let loads = 0
-    const resident = start(settingsOf({}, [apple]), {
+    const runtime = start(settingsOf({}, [apple]), {
       async load() {
         loads++
         await loading.promise
@@ -399,17 +399,17 @@ describe('a resident', () => {
       },
     })
     await advance(100)
-    await until(resident.reconfigure(settingsOf({ paused: true }, [apple])))
+    await until(runtime.reconfigure(settingsOf({ paused: true }, [apple])))
     loading.resolve()
     await advance(10_000)
     expect([loads, await made()]).toEqual([1, []])
-    await until(resident.reconfigure(settingsOf({}, [apple])))
+    await until(runtime.reconfigure(settingsOf({}, [apple])))
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
-  it('keeps nothing of what it was told before, however often that changes', async () => {
+  it('keeps nothing of earlier settings, however often they change', async () => {
     const { start, until, advance, home } = await open()
     const edge = embedded()
     await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
@@ -446,7 +446,7 @@ describe('a resident', () => {
         },
         [apple, berry],
       )
-    const resident = start(settings(0), {
+    const runtime = start(settings(0), {
       clock,
       reach() {
         const { client } = reached({ ...edge, clock: home.clock })
@@ -464,18 +464,18 @@ describe('a resident', () => {
       },
     })
     await advance(5000)
-    const [atRest, feeds] = [pending, resident.clusters.reports().flatMap(([, list]) => list).length]
+    const [atRest, feeds] = [pending, runtime.clusters.reports().flatMap(([, list]) => list).length]
     for (let turn = 1; turn <= 60; turn++) {
-      await until(resident.reconfigure(settings(turn)))
+      await until(runtime.reconfigure(settings(turn)))
       // Some in the midst of it.
       await advance(turn % 5)
     }
     await advance(5000)
     expect(isOpen).toBe(1)
-    expect(resident.clusters.reports().map(([name]) => name)).toEqual(['local', 'edge'])
-    expect(resident.clusters.reports().flatMap(([, list]) => list)).toHaveLength(feeds)
+    expect(runtime.clusters.reports().map(([name]) => name)).toEqual(['local', 'edge'])
+    expect(runtime.clusters.reports().flatMap(([, list]) => list)).toHaveLength(feeds)
     expect(pending).toBeLessThanOrEqual(atRest)
-    await until(resident.stop())
+    await until(runtime.stop())
     await advance(0)
     expect([isOpen, pending]).toEqual([0, 0])
   })
@@ -510,17 +510,17 @@ describe('a resident', () => {
         },
         [apple],
       )
-    const resident = start(settings('/first'), {
+    const runtime = start(settings('/first'), {
       reach: (_, { kubeconfig }) =>
         Promise.resolve(kubeconfig === '/first' ? to('first', first) : to('second', second)),
     })
     await advance(2000)
     expect(new Set(asked)).toEqual(new Set(['first as system:serviceaccount:default:apple']))
     asked.length = 0
-    await until(resident.reconfigure(settings('/second')))
+    await until(runtime.reconfigure(settings('/second')))
     await advance(2000)
     expect(new Set(asked)).toEqual(new Set(['second as system:serviceaccount:default:apple']))
-    await until(resident.stop())
+    await until(runtime.stop())
   })
 
   it('is ready while what it reads is fresh and what it runs comes to an end', async () => {
@@ -537,28 +537,28 @@ describe('a resident', () => {
       name: 'apple',
       controllers: [defineController({ for: apple.own, timeoutMs: 600_000, check: () => hung.promise })],
     })
-    const resident = start(settingsOf({}, [apple]), {
+    const runtime = start(settingsOf({}, [apple]), {
       local: { client, as: () => client },
       load: () => Promise.resolve({ operator: hanging }),
       health: { staleMs: 60_000, stuckMs: 30_000, blockedMs: 5000 },
     })
     await advance(1000)
-    expect(resident.health()).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
+    expect(runtime.health()).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
     await create(apple)
     await advance(31_000)
-    expect(resident.health()).toMatchObject({ isReady: false, problems: ['apple has been at default/one for 31 s'] })
+    expect(runtime.health()).toMatchObject({ isReady: false, problems: ['apple has been at default/one for 31 s'] })
     hung.reject(new Error('enough'))
     await advance(1000)
-    expect(resident.health().isReady).toBe(true)
+    expect(runtime.health().isReady).toBe(true)
     isCut = true
     home.server.endWatches()
     await advance(61_000)
-    const { isAlive, isReady, problems } = resident.health()
+    const { isAlive, isReady, problems } = runtime.health()
     expect([isAlive, isReady]).toEqual([true, false])
-    expect(problems.join('\n')).toMatch(/apples\.resident\.example\.com\/v1 is stale for \d+ s: .*cut/)
+    expect(problems.join('\n')).toMatch(/apples\.runtime\.example\.com\/v1 is stale for \d+ s: .*cut/)
     isCut = false
     await advance(60_000)
-    expect(resident.health().isReady).toBe(true)
-    await until(resident.stop())
+    expect(runtime.health().isReady).toBe(true)
+    await until(runtime.stop())
   })
 })

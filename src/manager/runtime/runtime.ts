@@ -1,12 +1,12 @@
 /**
- * A resident: the manager as it runs for months. It is told its settings, and from then on what stands is what they want:
- * operators start, move and end as settings and replicas come and go, each on its own, and what cannot be started is tried
- * again.
+ * The runtime: the long-running manager of one replica. It makes the running operators match the settings: operators
+ * start, move between replicas and stop as settings and replicas change, independently of each other, and failed starts
+ * are retried.
  *
- *     settings ──▶ postings ──those that are this replica's──▶ roster ──▶ manager ──within its term──▶ clusters
+ *     settings ──▶ assignments ──those of this replica──▶ supervisor ──▶ manager ──within its term──▶ clusters
  *
- * With leader election, every replica fills its caches and one works: the others take over within a retry period. With
- * sharding, each replica has its share alone, in memory, too.
+ * With leader election, every replica fills its caches and the leader runs: another takes over within a retry period.
+ * With sharding, each replica caches and runs its share only.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { type Random, systemRandom } from '../../clock/random.ts'
@@ -44,47 +44,47 @@ import { untilAborted } from './until-aborted.ts'
 
 export interface RuntimeOptions extends Pick<ManagerOptions, 'metrics' | 'live' | 'webhooks' | 'observer' | 'board'> {
   readonly settings: Settings
-  /** Brings an operator of the settings, each time anew: it may be asked for again. */
+  /** Loads an operator of the settings; called again after each restart of the operator. */
   readonly load: (name: string, settings: OperatorSettings) => Promise<LoadedOperator>
-  /** Where leases are, and Secrets of other clusters. */
+  /** The cluster of the leases, and of the Secrets with kubeconfigs of other clusters. */
   readonly local: Reached
   readonly reach: ClustersOptions['reach']
-  /** Of this process alone, and fit to be part of a name. */
+  /** Unique to this process, and valid as part of an object name. */
   readonly identity: string
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log
   readonly health?: HealthOptions
-  /** Everything about each run, with the name that the operator has here. */
+  /** Receives the ledger of each reconcile, with the operator's name in this manager. */
   readonly onLedger?: (ledger: Ledger, as: string) => void
   readonly onFinding?: (finding: Finding, as: string) => void
-  /** Around whoever drives. */
+  /** Wraps each `RunReconcile`. */
   readonly around?: (run: RunReconcile) => RunReconcile
-  /** Who must not have the thread of all. @default nobody is kept from it */
+  /** Operators that must not run in this thread. @default none */
   readonly quarantine?: Quarantine
 }
 
 export interface Runtime {
   readonly manager: Manager
   readonly clusters: Clusters
-  /** What is in force from now on. What cannot be changed in a running process stays as it was: see `changesBetween`. */
+  /** Applies new settings. Those that cannot change in a running process keep their values: see `changesBetween`. */
   reconfigure(settings: Settings): Promise<void>
-  /** Everything that is to stand, and how it does. */
+  /** All assignments and their states. */
   posts(): readonly AssignedOperator[]
   readonly isLeader: boolean
   leases(): readonly LeaseReport[]
-  /** By these reports, or new ones. */
+  /** From these informer reports, or new ones. */
   health(reports?: ReturnType<Clusters['reports']>): HealthReport
-  /** Resolves when every operator has been started, or could not be. */
+  /** Resolves when every start has succeeded or failed at least once. */
   settled(): Promise<void>
-  /** Lets what is under way finish, and then lets others lead. */
+  /** Waits for reconciles in progress, then releases the leases. */
   stop(): Promise<void>
 }
 
 export interface AssignedOperator {
   readonly id: string
   readonly operator: string
-  /** `elsewhere`: another replica's. */
+  /** `elsewhere`: another replica runs it. */
   readonly stand: Stand | 'elsewhere'
   readonly lane: LaneState | undefined
 }
@@ -94,7 +94,7 @@ const turnMs = 1000
 export function startRuntime(options: RuntimeOptions): Runtime {
   const { clock = systemClock, random = systemRandom, log = () => undefined, identity, load } = options
   const { metrics, live, webhooks, observer, onLedger, onFinding, quarantine, around = (run) => run } = options
-  /** What was settled when the process started: leases cannot be changed under way. */
+  /** The settings at the start of the process: leases cannot change later. */
   const first = options.settings
   let settings = first
   const clusters = createClusters({
@@ -116,18 +116,18 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     ...(observer && { observer }),
     board: options.board,
   })
-  const posted = webhooks && createAssignedWebhooks(webhooks)
+  const assignedWebhooks = webhooks && createAssignedWebhooks(webhooks)
   const sharedLoad = shareLoads<LoadedOperator>(({ operator, section }) => load(operator, section))
   const election = elect()
   const shards = share()
   let isLeading = election === undefined
   let isStopped = false
   const stopping = new AbortController()
-  const judged = filterAssignments(quarantine, () => settings, stopping.signal)
+  const filtered = filterAssignments(quarantine, () => settings, stopping.signal)
 
-  /** Those that run apart by now. */
-  const apart = new Set<string>()
-  const roster = createSupervisor<Assignment, Endings>({
+  /** Assignments that run isolated. */
+  const isolated = new Set<string>()
+  const supervisor = createSupervisor<Assignment, Endings>({
     clock,
     start,
     async end(id, standing) {
@@ -137,21 +137,21 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     isSame: isSameAssignment,
     adjust(id, _, after) {
       manager.regate(id, gatesIn(after.section))
-      pauseAsWanted(after)
+      applyPause(after)
     },
     onProblem: (id, error, retryMs) =>
       log({ operator: id, problem: messageText(error), ...(retryMs !== undefined && { retryAfterMs: retryMs }) }),
   })
-  const answering =
-    posted &&
+  const webhookSupervisor =
+    assignedWebhooks &&
     createSupervisor<Assignment, Endings>({
       clock,
-      start: async (_, posting, signal) => await answerFor(posting, posted, signal),
+      start: async (_, assignment, signal) => await serveWebhooks(assignment, assignedWebhooks, signal),
       async end(id, standing) {
-        // While it is wanted somebody works it, and API servers go on asking: whoever stops here leaves that as it is.
-        // A cluster that is away keeps nobody from stopping.
+        // While the assignment is in the settings, another replica runs it and API servers call its webhooks: a
+        // stopping replica keeps the registration. An unreachable cluster must not block the stop.
         if (!isStopped && !assignmentsOf(settings).has(id))
-          await untilAborted(posted.drop(id), stopping.signal).catch((error: unknown) => {
+          await untilAborted(assignedWebhooks.drop(id), stopping.signal).catch((error: unknown) => {
             if (!isStopped) throw error
           })
         await standing.close()
@@ -159,12 +159,12 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       isSame: isSameAssignment,
       adjust: () => undefined,
       onProblem: (id, error, retryMs) => {
-        const problem = `its webhooks are not answered here: ${messageText(error)}`
+        const problem = `its webhooks are not served here: ${messageText(error)}`
         log({ operator: id, problem, ...(retryMs !== undefined && { retryAfterMs: retryMs }) })
       },
     })
 
-  /** Everything wanted at first has been under way. */
+  /** All initial assignments have been started. */
   let wasUp = false
   let turnAt = clock.now()
   let turn = clock.after(turnMs, nextTurn)
@@ -195,14 +195,14 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     })
   }
 
-  /** Whoever led before may have been stopped by an operator that stands ready here, in this thread. */
+  /** The former leader may have been hung by an operator that stands by in this thread: read the quarantine first. */
   async function takeOver(): Promise<void> {
-    if (quarantine) while (!(await looked())) await clock.sleep(turnMs, stopping.signal)
+    if (quarantine) while (!(await readQuarantine())) await clock.sleep(turnMs, stopping.signal)
     if (isStopped || !election?.isLeader()) return
     isLeading = true
-    const dangerous = [...judged.apart().keys()].filter((id) => !apart.has(id))
+    const dangerous = [...filtered.isolated().keys()].filter((id) => !isolated.has(id))
     for (const id of manager.lanes().keys()) if (!dangerous.includes(id)) manager.resume(id, 'standby')
-    if (dangerous.length > 0) await bring()
+    if (dangerous.length > 0) await applyAssignments()
   }
 
   function share(): Shards | undefined {
@@ -228,22 +228,22 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     return {}
   }
 
-  async function start(id: string, posting: Assignment, signal: AbortSignal): Promise<Endings> {
-    const { section } = posting
+  async function start(id: string, assignment: Assignment, signal: AbortSignal): Promise<Endings> {
+    const { section } = assignment
     const endings = createEndings()
     try {
-      if (!judged.isKnown) await untilAborted(judged.known(), signal)
-      if (judged.apart().has(id) !== (posting.quarantined !== undefined)) {
-        // It is wanted otherwise by now, and this start is given up.
-        bring().catch((error: unknown) => log({ problem: messageText(error) }))
+      if (!filtered.isRead) await untilAborted(filtered.ensureRead(), signal)
+      if (filtered.isolated().has(id) !== (assignment.quarantined !== undefined)) {
+        // The settings have changed, and this start is cancelled.
+        applyAssignments().catch((error: unknown) => log({ problem: messageText(error) }))
         signal.throwIfAborted()
       }
-      const { operator, run = runReconcile, host } = await loading(posting, signal, endings)
-      if (posting.quarantined) {
-        apart.add(id)
-        endings.add(() => void apart.delete(id))
-      } else if (section.isolation === 'inline' && !host) await quarantine?.admit(id, posting.operator, section)
-      const { cluster, own, placement, kubeconfig } = await opening(operator, posting, signal, endings)
+      const { operator, run = runReconcile, host } = await loadOperator(assignment, signal, endings)
+      if (assignment.quarantined) {
+        isolated.add(id)
+        endings.add(() => void isolated.delete(id))
+      } else if (section.isolation === 'inline' && !host) await quarantine?.admit(id, assignment.operator, section)
+      const { cluster, own, placement, kubeconfig } = await openClusters(operator, assignment, signal, endings)
       signal.throwIfAborted()
       const added = manager.add(operator, {
         as: id,
@@ -253,22 +253,22 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         ...(section.namespaces && { namespaces: section.namespaces }),
         run: around(run),
         ...(host && { host, placement, kubeconfig }),
-        ...(posted && { webhooks: posted.of(posting, own) }),
+        ...(assignedWebhooks && { webhooks: assignedWebhooks.of(assignment, own) }),
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
         ...(onFinding && { onFinding: (finding) => onFinding(finding, id) }),
         ...termOf(id),
-        fieldValidation: lookedForOnce,
+        fieldValidation: fieldValidationFor,
         ...(!isLeading && { paused: 'standby' }),
       })
       if (manager.lanes().has(id)) {
         endings.add(async () => {
-          // One that could not be added has gone by itself.
+          // A failed start has removed the operator already.
           if (manager.lanes().has(id)) await manager.remove(id)
         })
-        // It may have been paused while it was loaded.
-        pauseAsWanted(assignmentsOf(settings).get(id) ?? posting)
+        // It may have been paused while it was loading.
+        applyPause(assignmentsOf(settings).get(id) ?? assignment)
       }
-      if (posting.quarantined) tellQuarantined(id, posting.quarantined)
+      if (assignment.quarantined) reportQuarantined(id, assignment.quarantined)
       await untilAborted(added, signal)
       log({ operator: id, started: true })
       return endings
@@ -278,30 +278,30 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
-  async function loading(posting: Assignment, signal: AbortSignal, endings: Endings): Promise<LoadedOperator> {
+  async function loadOperator(assignment: Assignment, signal: AbortSignal, endings: Endings): Promise<LoadedOperator> {
     try {
-      const loaded = await untilAborted(sharedLoad(posting), signal, (late) => late.close?.())
+      const loaded = await untilAborted(sharedLoad(assignment), signal, (late) => late.close?.())
       endings.add(() => loaded.close?.())
       return loaded
     } catch (error) {
-      if (!posting.quarantined || signal.aborted) throw error
-      // Somebody may take its entry away meanwhile.
+      if (!assignment.quarantined || signal.aborted) throw error
+      // The quarantine entry may have been removed meanwhile.
       settle().catch((problem: unknown) => log({ problem: messageText(problem) }))
-      const why = describeFinding(posting.quarantined)
-      throw new MusterError('OperatorQuarantined', `${why} That cannot be had here: ${messageText(error)}`, {
+      const why = describeFinding(assignment.quarantined)
+      throw new MusterError('OperatorQuarantined', `${why} That is not possible here: ${messageText(error)}`, {
         cause: error,
       })
     }
   }
 
-  function tellQuarantined(id: string, finding: Quarantined): void {
+  function reportQuarantined(id: string, finding: Quarantined): void {
     log({ operator: id, finding: finding.kind, message: describeFinding(finding) })
     metrics?.find(finding)
     onFinding?.(finding, id)
     void quarantine?.announce(finding)
   }
 
-  async function opening(
+  async function openClusters(
     operator: Operator,
     { settings: wanted, at }: Assignment,
     signal: AbortSignal,
@@ -312,18 +312,22 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     return place
   }
 
-  /** What any replica may be asked about by API servers, whoever works it. */
-  async function answerFor(posting: Assignment, served: AssignedWebhooks, signal: AbortSignal): Promise<Endings> {
+  /** Serves webhooks that API servers may call on any replica, whichever runs the operator. */
+  async function serveWebhooks(
+    assignment: Assignment,
+    served: AssignedWebhooks,
+    signal: AbortSignal,
+  ): Promise<Endings> {
     const endings = createEndings()
     try {
-      const { operator } = await loading(posting, signal, endings)
+      const { operator } = await loadOperator(assignment, signal, endings)
       if (operator.webhooks.length + operator.conversions.length === 0) {
         await endings.close()
         return createEndings()
       }
-      const { own } = await opening(operator, posting, signal, endings)
+      const { own } = await openClusters(operator, assignment, signal, endings)
       signal.throwIfAborted()
-      await untilAborted(served.serve(posting, operator, own), signal)
+      await untilAborted(served.serve(assignment, operator, own), signal)
       return endings
     } catch (error) {
       await endings.close()
@@ -331,12 +335,12 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
-  function pauseAsWanted({ id, section, settings: { paused } }: Assignment): void {
+  function applyPause({ id, section, settings: { paused } }: Assignment): void {
     if (paused || section.paused) manager.pause(id)
     else manager.resume(id)
   }
 
-  /** Before anything is asked or loaded: whoever pauses an operator has a reason. It goes on when all else is as it should be. */
+  /** First of all, since pausing an operator is urgent. It is resumed after everything else is up to date. */
   function pauseAtOnce(): void {
     const lanes = manager.lanes()
     for (const { id, section, settings: wanted } of assignmentsOf(settings).values()) {
@@ -344,17 +348,17 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
-  /** Resolves when what is not ours any more has ended. */
+  /** Resolves when operators that this replica no longer runs have stopped. */
   async function settle(): Promise<void> {
-    // Who is started looks for himself where nobody knows.
-    if (judged.isKnown && quarantine) await looked()
-    await bring()
+    // If the last read failed, each start reads the record by itself.
+    if (filtered.isRead && quarantine) await readQuarantine()
+    await applyAssignments()
   }
 
   /** Whether the record could be read. */
-  async function looked(): Promise<boolean> {
+  async function readQuarantine(): Promise<boolean> {
     try {
-      await judged.look()
+      await filtered.read()
       return true
     } catch (error) {
       if (!isStopped) log({ problem: messageText(error) })
@@ -362,17 +366,17 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
-  async function bring(): Promise<void> {
+  async function applyAssignments(): Promise<void> {
     if (isStopped) return
-    const all = judged.all()
+    const all = filtered.all()
     const ours = new Map([...all].filter(([id]) => !shards || shards.owns(id)))
-    const ended = roster.want(ours)
-    // At once, and not when it has been started: it would run until then.
-    for (const id of manager.lanes().keys()) if (ours.has(id)) pauseAsWanted(ours.get(id)!)
-    if (answering) {
-      // A program has none.
+    const ended = supervisor.setDesired(ours)
+    // At once and not after the restart: the operator would run until then.
+    for (const id of manager.lanes().keys()) if (ours.has(id)) applyPause(ours.get(id)!)
+    if (webhookSupervisor) {
+      // External programs have no webhooks.
       const answered = new Map([...all].filter(([, { section }]) => section.program === undefined))
-      answering.want(answered).catch((error: unknown) => log({ problem: messageText(error) }))
+      webhookSupervisor.setDesired(answered).catch((error: unknown) => log({ problem: messageText(error) }))
     }
     await ended
   }
@@ -389,7 +393,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       await settle()
     },
     posts() {
-      const { stands } = roster
+      const { stands } = supervisor
       const lanes = manager.lanes()
       return [...assignmentsOf(settings).values()].map(({ id, operator }) => ({
         id,
@@ -412,10 +416,10 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       ]
     },
     health(reports = clusters.reports()) {
-      const { stands } = roster
+      const { stands } = supervisor
       const lanes = manager.lanes()
       const starting = [...stands].filter(([id, stand]) => stand === 'starting' && !lanes.has(id)).map(([id]) => id)
-      // Who comes later is no reason to be taken out of service.
+      // Operators that are added later do not make the manager unready.
       wasUp ||= starting.length === 0
       return healthReport(
         {
@@ -424,20 +428,20 @@ export function startRuntime(options: RuntimeOptions): Runtime {
           elsewhere: reports.filter(([name]) => name !== localCluster),
           starting: wasUp ? [] : starting,
           standing: [...stands.values()].filter((stand) => stand !== 'failed').length,
-          failed: [...roster.failures].map(([id, error]) => [id, messageText(error)]),
-          warned: [...judged.apart().values()].map(describeFinding),
+          failed: [...supervisor.failures].map(([id, error]) => [id, messageText(error)]),
+          warned: [...filtered.isolated().values()].map(describeFinding),
           runs: manager.runs(),
           turnAt,
         },
         options.health ?? defaultHealth,
       )
     },
-    settled: () => roster.settled(),
+    settled: () => supervisor.settled(),
     async stop() {
       isStopped = true
       stopping.abort()
       turn.cancel()
-      await Promise.all([roster.stop(), answering?.stop()])
+      await Promise.all([supervisor.stop(), webhookSupervisor?.stop()])
       await Promise.all([election?.release(), shards?.leave()])
       await manager.stop()
       await clusters.close()
@@ -445,21 +449,21 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   }
 }
 
-/** A program looks at everything at once: there is one run. */
+/** An external program reconciles everything at once: there is one key. */
 function gatesIn({ gates, budgets, program }: OperatorSettings): GateOptions {
   return { ...gatesOf(gates, budgets), ...(program && { concurrency: 1 }) }
 }
 
-/** What a write may take, at most, before somebody else may have the right. */
+/** The longest that a write may take before another replica may hold the lease. */
 function spareMs(settings: LeaseSettings): number {
   const { leaseDurationMs, renewDeadlineMs } = leaseTimesOf(settings)
   return leaseDurationMs - renewDeadlineMs
 }
 
 /**
- * What is applied is matched with the schema of its kind in any case, and a field that a built-in kind does not have is
- * refused. A server that is to look for unknown fields besides reads the whole body once more.
+ * Server-side apply matches the object with the schema of its kind in any case, and refuses unknown fields of built-in
+ * kinds. Field validation would make the server decode the body a second time.
  */
-function lookedForOnce(resource: Resource): FieldValidation | undefined {
+function fieldValidationFor(resource: Resource): FieldValidation | undefined {
   return builtinResource(resource) ? 'Ignore' : undefined
 }

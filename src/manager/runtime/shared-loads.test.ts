@@ -15,7 +15,7 @@ interface Load {
   close(): Promise<void>
 }
 
-function loads(): { readonly all: Load[]; readonly load: (posting: Assignment) => Promise<Load> } {
+function loads(): { readonly all: Load[]; readonly load: (assignment: Assignment) => Promise<Load> } {
   const all: Load[] = []
   const load = shareLoads(({ section }) => {
     const one: Load = {
@@ -32,8 +32,8 @@ function loads(): { readonly all: Load[]; readonly load: (posting: Assignment) =
   return { all, load }
 }
 
-describe('a posting that several need', () => {
-  it('is loaded once, and ends with the last of them', async () => {
+describe('an assignment with several users', () => {
+  it('is loaded once, and closed by the last of them', async () => {
     const { all, load } = loads()
     const [worked, answered] = await Promise.all([load(postingOf('worker')), load(postingOf('worker', 1))])
     expect(all).toHaveLength(1)
@@ -44,7 +44,7 @@ describe('a posting that several need', () => {
     expect(all[0]!.isClosed).toBe(true)
   })
 
-  it('is loaded anew after that, and where it is wanted otherwise', async () => {
+  it('is loaded again after that, and when its settings differ', async () => {
     const { all, load } = loads()
     const first = await load(postingOf('worker'))
     await load(postingOf('process'))
@@ -57,7 +57,7 @@ describe('a posting that several need', () => {
     ])
   })
 
-  it('that cannot be loaded is tried again by the next', async () => {
+  it('that cannot be loaded is retried by the next user', async () => {
     let tries = 0
     const load = shareLoads(() => (++tries === 1 ? Promise.reject(new Error('not yet')) : Promise.resolve({})))
     const both = await Promise.allSettled([load(postingOf('inline')), load(postingOf('inline'))])

@@ -1,6 +1,6 @@
 /**
- * A posting is loaded once, however many of us need it: who works it, and who answers its webhooks. Where it is isolated, that
- * is one guest and not two. It ends with the last who needs it.
+ * Loads an assignment's operator once for both of its users: the host that runs it, and the webhook server. An isolated
+ * operator has one guest instead of two. It is closed when its last user closes it.
  */
 import { isSameAssignment, type Assignment } from './assignment.ts'
 
@@ -8,14 +8,16 @@ interface Closable {
   close?(): Promise<void>
 }
 
-/** `close` of what it resolves to says that it is needed no more. */
+/** The resolved value's `close` releases this user's share. */
 export function shareLoads<T extends Closable>(
-  load: (posting: Assignment) => Promise<T>,
-): (posting: Assignment) => Promise<T> {
-  const shared = new Set<{ readonly posting: Assignment; readonly loading: Promise<T>; users: number }>()
-  return async (posting) => {
-    const known = [...shared].find((each) => each.posting.id === posting.id && isSameAssignment(each.posting, posting))
-    const one = known ?? { posting, loading: load(posting), users: 0 }
+  load: (assignment: Assignment) => Promise<T>,
+): (assignment: Assignment) => Promise<T> {
+  const shared = new Set<{ readonly assignment: Assignment; readonly loading: Promise<T>; users: number }>()
+  return async (assignment) => {
+    const known = [...shared].find(
+      (each) => each.assignment.id === assignment.id && isSameAssignment(each.assignment, assignment),
+    )
+    const one = known ?? { assignment, loading: load(assignment), users: 0 }
     shared.add(one)
     one.users++
     let isNeeded = true

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createEndings } from './shutdown-stack.ts'
 
-describe('endings', () => {
-  it('come in reverse, each once, and each whatever becomes of the others', async () => {
+describe('a shutdown stack', () => {
+  it('calls its functions in reverse, each once, even if others fail', async () => {
     const endings = createEndings()
     const ended: string[] = []
     for (const name of ['first', 'second', 'third']) {

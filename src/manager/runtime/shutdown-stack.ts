@@ -1,7 +1,7 @@
-/** How what was begun ends: the last one first, and each is tried, whatever becomes of the others. */
+/** Shutdown functions, called in reverse order. A failing one does not prevent the others. */
 export interface Endings {
   add(end: () => Promise<void> | void): void
-  /** What is added later ends when it is called again. @throws the first failure, once all were tried */
+  /** Functions added later are called by the next `close`. @throws the first failure, after all were called */
   readonly close: () => Promise<void>
 }
 

@@ -4,15 +4,15 @@ import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 
 /** What is wanted: a version that needs a new start, and a setting that does not. */
-interface Wish {
+interface Desired {
   readonly version: number
   readonly setting: number
 }
 
 interface Played {
   readonly clock: VirtualClock
-  readonly roster: Supervisor<Wish>
-  readonly standing: Map<string, Wish>
+  readonly supervisor: Supervisor<Desired>
+  readonly standing: Map<string, Desired>
   readonly problems: string[]
   readonly starts: string[]
   /** Whose starts fail. */
@@ -21,19 +21,19 @@ interface Played {
 
 function play(takesMs = 0): Played {
   const clock = virtualClock()
-  const standing = new Map<string, Wish>()
+  const standing = new Map<string, Desired>()
   const problems: string[] = []
   const starts: string[] = []
   const broken = new Set<string>()
-  const roster = createSupervisor<Wish, { name: string; wish: Wish }>({
+  const supervisor = createSupervisor<Desired, { name: string; desired: Desired }>({
     clock,
-    async start(name, wish, signal) {
-      starts.push(`${name}${wish.version}`)
+    async start(name, desired, signal) {
+      starts.push(`${name}${desired.version}`)
       if (takesMs > 0) await clock.sleep(takesMs, signal)
       if (broken.has(name)) throw new Error(`${name} is broken`)
       expect(standing.has(name)).toBe(false)
-      standing.set(name, wish)
-      return { name, wish }
+      standing.set(name, desired)
+      return { name, desired }
     },
     async end(name) {
       if (takesMs > 0) await clock.sleep(takesMs)
@@ -42,143 +42,143 @@ function play(takesMs = 0): Played {
     isSame: (before, after) => before.version === after.version,
     adjust(name, stands, after) {
       if (broken.has(name)) throw new Error(`${name} cannot be changed`)
-      expect(stands.wish.version).toEqual(after.version)
-      stands.wish = after
+      expect(stands.desired.version).toEqual(after.version)
+      stands.desired = after
       standing.set(stands.name, after)
     },
     onProblem: (name, error, retryMs) => void problems.push(`${name} ${(error as Error).message} ${retryMs}`),
   })
-  return { clock, roster, standing, problems, starts, broken }
+  return { clock, supervisor, standing, problems, starts, broken }
 }
 
-const wish = (version: number, setting = 0): Wish => ({ version, setting })
+const desired = (version: number, setting = 0): Desired => ({ version, setting })
 
-describe('a roster', () => {
-  it('starts what is new, ends what is gone, and changes what can be changed while it stands', async () => {
-    const { clock, roster, standing, starts } = play()
-    await roster.want(
+describe('a supervisor', () => {
+  it('starts new names, ends removed ones, and adjusts what can change without a restart', async () => {
+    const { clock, supervisor, standing, starts } = play()
+    await supervisor.setDesired(
       new Map([
-        ['a', wish(1)],
-        ['b', wish(1)],
+        ['a', desired(1)],
+        ['b', desired(1)],
       ]),
     )
     await clock.advance(0)
     expect([...standing]).toEqual([
-      ['a', wish(1)],
-      ['b', wish(1)],
+      ['a', desired(1)],
+      ['b', desired(1)],
     ])
-    await roster.want(
+    await supervisor.setDesired(
       new Map([
-        ['a', wish(1, 5)],
-        ['c', wish(1)],
+        ['a', desired(1, 5)],
+        ['c', desired(1)],
       ]),
     )
     await clock.advance(0)
-    expect(Object.fromEntries(standing)).toEqual({ a: wish(1, 5), c: wish(1) })
+    expect(Object.fromEntries(standing)).toEqual({ a: desired(1, 5), c: desired(1) })
     expect(starts).toEqual(['a1', 'b1', 'c1'])
   })
 
-  it('tries again later what cannot be started, and keeps nobody waiting', async () => {
-    const { clock, roster, standing, problems, broken } = play()
+  it('retries failed starts later, without delaying other names', async () => {
+    const { clock, supervisor, standing, problems, broken } = play()
     broken.add('bad')
-    await roster.want(
+    await supervisor.setDesired(
       new Map([
-        ['bad', wish(1)],
-        ['good', wish(1)],
+        ['bad', desired(1)],
+        ['good', desired(1)],
       ]),
     )
     await clock.advance(3500)
     expect([...standing.keys()]).toEqual(['good'])
     expect(problems).toEqual(['bad bad is broken 1000', 'bad bad is broken 2000', 'bad bad is broken 4000'])
-    expect(roster.stands.get('bad')).toBe('failed')
+    expect(supervisor.stands.get('bad')).toBe('failed')
     broken.clear()
     await clock.advance(4000)
     expect(new Set(standing.keys())).toEqual(new Set(['good', 'bad']))
   })
 
-  it('does not wait for its next try when something else is wanted', async () => {
-    const { clock, roster, standing, broken } = play()
+  it('does not wait for the next retry when the desired state changes', async () => {
+    const { clock, supervisor, standing, broken } = play()
     broken.add('a')
-    await roster.want(new Map([['a', wish(1)]]))
+    await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(0)
     broken.clear()
-    await roster.want(new Map([['a', wish(2)]]))
+    await supervisor.setDesired(new Map([['a', desired(2)]]))
     await clock.advance(0)
-    expect(standing.get('a')).toEqual(wish(2))
+    expect(standing.get('a')).toEqual(desired(2))
   })
 
-  it('gives up a start that nobody wants any more', async () => {
-    const { clock, roster, standing, problems } = play(60_000)
-    await roster.want(new Map([['a', wish(1)]]))
+  it('cancels a start that is no longer desired', async () => {
+    const { clock, supervisor, standing, problems } = play(60_000)
+    await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(10)
-    const gone = roster.want(new Map())
+    const gone = supervisor.setDesired(new Map())
     await clock.advance(10)
     await gone
     expect([...standing, ...problems]).toEqual([])
-    expect([...roster.stands]).toEqual([])
+    expect([...supervisor.stands]).toEqual([])
   })
 
-  it('lets a start come to its end that is still wanted, and changes it then', async () => {
-    const { clock, roster, standing, starts } = play(100)
-    await roster.want(new Map([['a', wish(1)]]))
+  it('finishes a start that is still desired, and adjusts it afterwards', async () => {
+    const { clock, supervisor, standing, starts } = play(100)
+    await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(60)
-    await roster.want(new Map([['a', wish(1, 7)]]))
+    await supervisor.setDesired(new Map([['a', desired(1, 7)]]))
     await clock.advance(60)
-    expect([starts, standing.get('a')]).toEqual([['a1'], wish(1, 7)])
+    expect([starts, standing.get('a')]).toEqual([['a1'], desired(1, 7)])
   })
 
-  it('starts what was given up once it is wanted again, the very same', async () => {
-    const { clock, roster, standing } = play(100)
-    const wanted = new Map([['a', wish(1)]])
-    await roster.want(wanted)
+  it('starts a cancelled name again when the same state is desired again', async () => {
+    const { clock, supervisor, standing } = play(100)
+    const wanted = new Map([['a', desired(1)]])
+    await supervisor.setDesired(wanted)
     await clock.advance(10)
-    void roster.want(new Map())
-    void roster.want(wanted)
+    void supervisor.setDesired(new Map())
+    void supervisor.setDesired(wanted)
     await clock.advance(1000)
-    expect(standing.get('a')).toEqual(wish(1))
+    expect(standing.get('a')).toEqual(desired(1))
   })
 
-  it('goes on where a change fails', async () => {
-    const { clock, roster, standing, problems, broken } = play()
-    await roster.want(new Map([['a', wish(1)]]))
+  it('continues after a failed adjustment', async () => {
+    const { clock, supervisor, standing, problems, broken } = play()
+    await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(0)
     broken.add('a')
-    await roster.want(new Map([['a', wish(1, 1)]]))
+    await supervisor.setDesired(new Map([['a', desired(1, 1)]]))
     await clock.advance(0)
     expect(problems).toEqual(['a a cannot be changed undefined'])
     broken.clear()
-    await roster.want(new Map([['a', wish(1, 2)]]))
+    await supervisor.setDesired(new Map([['a', desired(1, 2)]]))
     await clock.advance(0)
-    expect(standing.get('a')).toEqual(wish(1, 2))
+    expect(standing.get('a')).toEqual(desired(1, 2))
   })
 
-  it('starts nothing once it was stopped, not even what failed before', async () => {
-    const { clock, roster, starts, broken } = play()
+  it('starts nothing after it was stopped, not even failed names', async () => {
+    const { clock, supervisor, starts, broken } = play()
     broken.add('a')
-    await roster.want(new Map([['a', wish(1)]]))
+    await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(0)
-    await roster.stop()
-    await roster.want(new Map([['b', wish(1)]]))
+    await supervisor.stop()
+    await supervisor.setDesired(new Map([['b', desired(1)]]))
     await clock.advance(100_000)
     expect(starts).toEqual(['a1'])
   })
 
-  it('ends as it was last wanted, however often that changes, and never has two of a name', async () => {
+  it('converges to the last desired state, and never runs a name twice', async () => {
     const wishes = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.record({ version: fc.nat(2), setting: fc.nat(2) }))
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(wishes, fc.nat(30), fc.boolean())), fc.nat(20), async (list, takesMs) => {
-        const { clock, roster, standing, broken } = play(takesMs)
+        const { clock, supervisor, standing, broken } = play(takesMs)
         for (const [wanted, waitMs, isBroken] of list) {
           // Who stands can be changed here; that it can fail is another law.
           if (isBroken && !standing.has('b')) broken.add('b')
           else broken.delete('b')
-          void roster.want(new Map(Object.entries(wanted)))
+          void supervisor.setDesired(new Map(Object.entries(wanted)))
           await clock.advance(waitMs)
         }
         broken.clear()
         await clock.advance(200_000)
         expect(Object.fromEntries(standing)).toEqual({ ...list.at(-1)?.[0] })
-        const stopped = roster.stop()
+        const stopped = supervisor.stop()
         await clock.advance(1000)
         await stopped
         expect(standing.size).toBe(0)

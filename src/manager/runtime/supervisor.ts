@@ -1,188 +1,190 @@
 /**
- * A roster: things that shall stand, by name, and do. What is wanted may change at any moment; each name is brought there
- * one step after the other, and names do not wait for each other: one that cannot be started is tried again later, and
- * keeps nobody waiting.
+ * The supervisor: keeps named things running as desired. The desired state may change at any time; each name converges
+ * step by step, independently of the others: a failed start is retried with back-off and delays no other name.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
-export interface SupervisorOptions<Wanted, Standing> {
+export interface SupervisorOptions<Desired, Running> {
   readonly clock: Clock
-  /** The signal says that it is not wanted any more, as it is: give up. */
-  start(name: string, wanted: Wanted, signal: AbortSignal): Promise<Standing>
-  /** Lets what is under way finish. */
-  end(name: string, standing: Standing): Promise<void>
-  /** Whether one can become the other while it stands, or is being started. */
-  isSame(before: Wanted, after: Wanted): boolean
-  /** Changes what stands into what is the same but for that. */
-  adjust(name: string, standing: Standing, after: Wanted): void
-  /** A start that failed, and when it is tried again; an end or a change that failed, and is not. */
+  /** The signal aborts when the desired state has changed: cancel the start. */
+  start(name: string, target: Desired, signal: AbortSignal): Promise<Running>
+  /** Waits for work in progress. */
+  end(name: string, running: Running): Promise<void>
+  /** Whether the change can be applied without a restart. */
+  isSame(before: Desired, after: Desired): boolean
+  /** Applies a change without a restart. */
+  adjust(name: string, running: Running, after: Desired): void
+  /** A start failed and is retried after `retryMs`; or a stop or an adjustment failed, which is not retried. */
   onProblem(name: string, error: unknown, retryMs: number | undefined): void
-  /** @default 1 s */
+  /** @default 1000 */
   readonly firstRetryMs?: number
-  /** @default 60 s */
+  /** @default 60_000 */
   readonly mostRetryMs?: number
 }
 
 export type Stand = 'starting' | 'standing' | 'ending' | 'failed'
 
-export interface Supervisor<Wanted> {
-  /** From now on. Resolves when what is not wanted any more has ended; what is new may still be starting. */
-  want(wanted: ReadonlyMap<string, Wanted>): Promise<void>
+export interface Supervisor<Desired> {
+  /**
+   * Sets the desired state. Resolves when everything that is no longer desired has ended; new starts may be in
+   * progress.
+   */
+  setDesired(target: ReadonlyMap<string, Desired>): Promise<void>
   readonly stands: ReadonlyMap<string, Stand>
-  /** Those that could not be started, and why. */
+  /** Failed starts, and why. */
   readonly failures: ReadonlyMap<string, unknown>
   /** Resolves when every start has succeeded or failed at least once. */
   settled(): Promise<void>
-  /** Ends everything, for good: nothing is wanted any more, whatever is said later. */
+  /** Ends everything. Later calls of `setDesired` have no effect. */
   stop(): Promise<void>
 }
 
-interface Post<Wanted, Standing> {
+interface Entry<Desired, Running> {
   stand: Stand | undefined
-  /** What it was started with, last. */
-  as: Wanted | undefined
-  standing: Standing | undefined
+  /** The desired state that it was last started with. */
+  as: Desired | undefined
+  running: Running | undefined
   failures: number
   failure: unknown
   retry: Timer | undefined
-  /** Aborts the start under way. */
+  /** Cancels the start in progress. */
   starting: AbortController | undefined
-  /** What is being done, or was done last. */
+  /** The current or last step. */
   work: Promise<void>
 }
 
-export function createSupervisor<Wanted, Standing extends object>(
-  options: SupervisorOptions<Wanted, Standing>,
-): Supervisor<Wanted> {
+export function createSupervisor<Desired, Running extends object>(
+  options: SupervisorOptions<Desired, Running>,
+): Supervisor<Desired> {
   const { clock, firstRetryMs = 1000, mostRetryMs = 60_000 } = options
-  let wished: ReadonlyMap<string, Wanted> = new Map()
+  let desired: ReadonlyMap<string, Desired> = new Map()
   let isStopped = false
-  const posts = new Map<string, Post<Wanted, Standing>>()
+  const entries = new Map<string, Entry<Desired, Running>>()
 
-  const postOf = (name: string): Post<Wanted, Standing> => {
-    let post = posts.get(name)
-    if (!post) {
-      post = {
+  const entryOf = (name: string): Entry<Desired, Running> => {
+    let entry = entries.get(name)
+    if (!entry) {
+      entry = {
         stand: undefined,
         as: undefined,
-        standing: undefined,
+        running: undefined,
         failures: 0,
         failure: undefined,
         retry: undefined,
         starting: undefined,
         work: Promise.resolve(),
       }
-      posts.set(name, post)
+      entries.set(name, entry)
     }
-    return post
+    return entry
   }
 
-  async function end(name: string, post: Post<Wanted, Standing>): Promise<void> {
-    const { standing } = post
-    if (!standing) return
-    post.standing = undefined
-    post.stand = 'ending'
+  async function end(name: string, entry: Entry<Desired, Running>): Promise<void> {
+    const { running } = entry
+    if (!running) return
+    entry.running = undefined
+    entry.stand = 'ending'
     try {
-      await options.end(name, standing)
+      await options.end(name, running)
     } catch (error) {
       options.onProblem(name, error, undefined)
     }
   }
 
-  async function start(name: string, post: Post<Wanted, Standing>, wanted: Wanted): Promise<void> {
+  async function start(name: string, entry: Entry<Desired, Running>, target: Desired): Promise<void> {
     const starting = new AbortController()
-    Object.assign(post, { stand: 'starting', as: wanted, starting })
+    Object.assign(entry, { stand: 'starting', as: target, starting })
     try {
-      post.standing = await options.start(name, wanted, starting.signal)
-      Object.assign(post, { stand: 'standing', failures: 0 })
+      entry.running = await options.start(name, target, starting.signal)
+      Object.assign(entry, { stand: 'standing', failures: 0 })
     } catch (error) {
-      post.stand = 'failed'
-      post.failure = error
+      entry.stand = 'failed'
+      entry.failure = error
       if (starting.signal.aborted) {
-        // It did not fail, and may be wanted again by now.
-        post.as = undefined
+        // The start did not fail, and the name may be desired again.
+        entry.as = undefined
         return
       }
-      const retryMs = Math.min(firstRetryMs * 2 ** post.failures++, mostRetryMs)
+      const retryMs = Math.min(firstRetryMs * 2 ** entry.failures++, mostRetryMs)
       options.onProblem(name, error, retryMs)
-      post.retry = clock.after(retryMs, () => {
-        post.as = undefined
-        void bring(name)
+      entry.retry = clock.after(retryMs, () => {
+        entry.as = undefined
+        void converge(name)
       })
     } finally {
-      post.starting = undefined
+      entry.starting = undefined
     }
   }
 
-  /** One step nearer to what is wanted now. */
-  async function step(name: string, post: Post<Wanted, Standing>): Promise<void> {
-    if (posts.get(name) !== post) return
-    const wanted = wished.get(name)
-    if (wanted === undefined) {
-      await end(name, post)
-      if (wished.has(name)) return
-      post.retry?.cancel()
-      posts.delete(name)
+  /** One step towards the desired state. */
+  async function step(name: string, entry: Entry<Desired, Running>): Promise<void> {
+    if (entries.get(name) !== entry) return
+    const target = desired.get(name)
+    if (target === undefined) {
+      await end(name, entry)
+      if (desired.has(name)) return
+      entry.retry?.cancel()
+      entries.delete(name)
       return
     }
-    if (post.standing && post.as !== wanted) {
-      if (options.isSame(post.as!, wanted)) options.adjust(name, post.standing, wanted)
-      else await end(name, post)
-      post.as = wanted
+    if (entry.running && entry.as !== target) {
+      if (options.isSame(entry.as!, target)) options.adjust(name, entry.running, target)
+      else await end(name, entry)
+      entry.as = target
     }
-    const isWaiting = post.stand === 'failed' && post.as !== undefined && isWantedAs(name, post.as)
-    if (!post.standing && !isWaiting) {
-      post.retry?.cancel()
-      const now = wished.get(name)
-      if (now !== undefined) await start(name, post, now)
+    const isWaiting = entry.stand === 'failed' && entry.as !== undefined && isDesiredAs(name, entry.as)
+    if (!entry.running && !isWaiting) {
+      entry.retry?.cancel()
+      const now = desired.get(name)
+      if (now !== undefined) await start(name, entry, now)
     }
   }
 
-  async function follow(before: Promise<void>, name: string, post: Post<Wanted, Standing>): Promise<void> {
+  async function stepAfter(before: Promise<void>, name: string, entry: Entry<Desired, Running>): Promise<void> {
     await before
     try {
-      await step(name, post)
+      await step(name, entry)
     } catch (error) {
-      // A step that fails must not keep the next from being taken.
+      // A failed step must not prevent the next one.
       options.onProblem(name, error, undefined)
     }
   }
 
-  async function bring(name: string): Promise<void> {
-    const post = postOf(name)
-    // What is being started as nobody wants it any more need not come to its end.
-    if (post.starting && !isWantedAs(name, post.as!)) post.starting.abort()
-    post.work = follow(post.work, name, post)
-    await post.work
+  async function converge(name: string): Promise<void> {
+    const entry = entryOf(name)
+    // A start that is no longer desired is cancelled.
+    if (entry.starting && !isDesiredAs(name, entry.as!)) entry.starting.abort()
+    entry.work = stepAfter(entry.work, name, entry)
+    await entry.work
   }
 
-  function isWantedAs(name: string, as: Wanted): boolean {
-    const wanted = wished.get(name)
-    return wanted !== undefined && (wanted === as || options.isSame(as, wanted))
+  function isDesiredAs(name: string, as: Desired): boolean {
+    const target = desired.get(name)
+    return target !== undefined && (target === as || options.isSame(as, target))
   }
 
   return {
-    async want(wanted) {
+    async setDesired(target) {
       if (isStopped) return
-      const leaving = [...posts.keys()].filter((name) => !wanted.has(name))
-      wished = wanted
-      for (const name of wanted.keys()) void bring(name)
-      await Promise.all(leaving.map(bring))
+      const leaving = [...entries.keys()].filter((name) => !target.has(name))
+      desired = target
+      for (const name of target.keys()) void converge(name)
+      await Promise.all(leaving.map(converge))
     },
     get stands() {
-      return new Map([...posts].flatMap(([name, { stand }]) => (stand ? [[name, stand] as const] : [])))
+      return new Map([...entries].flatMap(([name, { stand }]) => (stand ? [[name, stand] as const] : [])))
     },
     get failures() {
-      const failed = [...posts].filter(([, { stand }]) => stand === 'failed')
+      const failed = [...entries].filter(([, { stand }]) => stand === 'failed')
       return new Map(failed.map(([name, { failure }]) => [name, failure]))
     },
     async settled() {
-      await Promise.all([...posts.values()].map(({ work }) => work))
+      await Promise.all([...entries.values()].map(({ work }) => work))
     },
     async stop() {
       isStopped = true
-      wished = new Map()
-      await Promise.all([...posts.keys()].map(bring))
+      desired = new Map()
+      await Promise.all([...entries.keys()].map(converge))
     },
   }
 }

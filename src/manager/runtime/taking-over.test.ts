@@ -41,7 +41,7 @@ const retryMs = 2_000
 interface Replica {
   readonly name: string
   readonly machine: Machine
-  readonly resident: Runtime
+  readonly runtime: Runtime
 }
 
 interface Far {
@@ -88,7 +88,7 @@ function replica(name: string, value: Json): Replica {
     }
     return createClient({ transport, clock, random })
   }
-  const resident = startRuntime({
+  const runtime = startRuntime({
     settings: readConfiguration([{ source: 'test', value }], [apple]).settings,
     identity: name,
     clock,
@@ -101,7 +101,7 @@ function replica(name: string, value: Json): Replica {
     load: () => Promise.resolve({ operator: apple }),
     log: () => undefined,
   })
-  const made = { name, machine, resident }
+  const made = { name, machine, runtime }
   replicas.push(made)
   return made
 }
@@ -118,7 +118,7 @@ describe('a leader that is killed', () => {
     async (ms) => {
       const electing = { leaderElection: { leaderElect: true } }
       const first = replica('first', electing)
-      await world.clock.until(() => first.resident.isLeader)
+      await world.clock.until(() => first.runtime.isLeader)
       const second = replica('second', electing)
       await world.clock.advance(5_000 + ms)
       first.machine.kill()
@@ -149,7 +149,7 @@ describe('an operator on several clusters, shared by replicas', () => {
   }
 
   const living = (): readonly Replica[] => replicas.filter(({ machine }) => !machine.isDead)
-  const hosts = (id: string): readonly Replica[] => living().filter(({ resident }) => resident.manager.lanes().has(id))
+  const hosts = (id: string): readonly Replica[] => living().filter(({ runtime }) => runtime.manager.lanes().has(id))
   const isSpread = (): boolean => ids.every((id) => hosts(id).length === 1)
   /** The clusters that it works. */
   const share = (one: Replica): readonly string[] => clusters.filter((cluster) => hosts(`apple@${cluster}`)[0] === one)

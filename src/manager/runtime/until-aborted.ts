@@ -1,6 +1,6 @@
-/** Waiting that can be given up, whether or not what is waited for can be. */
+/** Waits for a promise until a signal aborts, whether or not the operation itself can be cancelled. */
 
-/** What comes after all is told to `late`. @throws the signal's reason */
+/** A value that arrives after the abort is passed to `late`. @throws the signal's reason */
 export async function untilAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,
@@ -13,7 +13,7 @@ export async function untilAborted<T>(
     if (signal.aborted) abort()
     return await Promise.race([aborted.promise, promise])
   } catch (error) {
-    // Whether it comes or fails, nobody is waiting for it.
+    // A late rejection has no receiver.
     if (signal.aborted) promise.then((value) => late?.(value)).catch(() => undefined)
     throw error
   } finally {

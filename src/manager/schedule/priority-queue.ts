@@ -1,4 +1,4 @@
-/** A heap: the smallest is always at hand, and adding or taking one costs the logarithm of how many there are. */
+/** A binary heap: reads the smallest item in constant time, adds and removes in logarithmic time. */
 
 export interface Heap<T> {
   size(): number

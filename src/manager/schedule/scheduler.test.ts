@@ -61,7 +61,7 @@ describe('a scheduler', () => {
     expect(runs.map(({ key, at }) => `${key} ${at}`)).toEqual(['waits 50', 'runs 50', 'late 160', 'runs 450'])
   })
 
-  it('tells whoever listens what comes, how long it waited and how long it took, and what runs or holds it', async () => {
+  it('notifies its observer of queued keys, waiting time and duration, and reports what runs or is held', async () => {
     const clock = virtualClock(0)
     const heard: (readonly unknown[])[] = []
     const scheduler = createScheduler({
@@ -88,7 +88,7 @@ describe('a scheduler', () => {
     lane.hold('k', 60_000)
     lane.add('k')
     await clock.advance(1000)
-    expect(lane.state()).toMatchObject({ waiting: 1, runs: [], heldBy: 'crawl' })
+    expect(lane.state()).toMatchObject({ waiting: 1, runs: [], heldBy: 'throttle' })
   })
 
   it('lets a key cool down after a run, and others run meanwhile', async () => {
@@ -265,14 +265,14 @@ describe('a scheduler', () => {
     expect(endless.runs.length).toBeGreaterThan(35)
   })
 
-  it('tells the gate that holds a key, whatever other keys wait for, and no lack of places where there is none', async () => {
+  it('reports the gate that holds a key, whatever other keys wait for, and no lack of workers where there is none', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } }, 300)
     lane.hold('mad', 60_000)
     lane.add('new')
     lane.add('mad')
-    expect(lane.state().heldBy).toBe('crawl')
+    expect(lane.state().heldBy).toBe('throttle')
     await clock.advance(60)
     lane.release('mad')
     await clock.advance(300)
@@ -367,7 +367,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['first', 'second'])
   })
 
-  it('has as many places as it was last told', async () => {
+  it('has the concurrency that was set last', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const { lane, runs } = play(scheduler, clock, 'a', {}, 100)

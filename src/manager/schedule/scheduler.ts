@@ -1,12 +1,13 @@
 /**
- * The scheduler: who runs when, over all operators. Gates answer when a key may run; `gates/order.ts` has their order.
+ * The scheduler: which key of which operator runs when. It replaces the work queues of single controllers. Gates answer
+ * when a key may run; `gates/order.ts` has their order.
  *
- * Places are shared: the operator with the fewest runs under way goes first, so one with ten thousand keys waiting delays
- * another by one run and not by ten thousand; and one that hangs does not keep its places from the others
- * (`gates/share.ts`). Within an operator, urgency decides. Between operators it decides one thing: a resync gives way to
- * what anybody else has to do, until it has waited for a while.
+ * Workers are shared: the operator with the fewest reconciles in progress goes first, so one with ten thousand queued
+ * keys delays another by one reconcile and not by ten thousand; and one that hangs does not keep its workers from the
+ * others (`gates/share.ts`). Within an operator, priority decides. Between operators it decides one thing: a resync
+ * yields to changes and retries of other operators, until it has waited for a while.
  *
- * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
+ * A key never runs twice at once, and is never lost: a key that is added while it runs runs again afterwards.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import {
@@ -25,11 +26,11 @@ import { type RunCause, givesWay, moreUrgent, type PriorityOptions, urgency } fr
 import { defaultPatienceMs, keptPlaces, yieldsAt } from '../gates/share.ts'
 import { createHeap, type Heap } from './priority-queue.ts'
 
-/** What an operator may use of what is everybody's; `budgets/` keeps it. */
+/** What an operator may use of shared resources; enforced by `budgets/`. */
 export interface BudgetOptions {
-  /** Cached on its behalf. @default no limit */
+  /** Bytes cached for the operator. @default no limit */
   readonly memoryBytes?: number
-  /** To API servers. @default no limit */
+  /** Requests to API servers. @default no limit */
   readonly requestsPerMinute?: number
 }
 
@@ -38,7 +39,7 @@ export interface GateOptions {
   readonly coolDown: CoolDownOptions
   readonly allowance: AllowanceOptions
   readonly priority: PriorityOptions
-  /** Runs of this operator at once. @default 8 */
+  /** Concurrent reconciles of this operator. @default 8 */
   readonly concurrency: number
   /** @default no limits */
   readonly budget?: BudgetOptions
@@ -52,7 +53,7 @@ export const defaultGates: GateOptions = {
   concurrency: 8,
 }
 
-/** For an operator that is alone: nothing holds it back but how many runs there are at once. */
+/** For an operator that runs alone: only its concurrency limits it. */
 export const openGates: GateOptions = {
   ...defaultGates,
   allowance: { perMinute: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER },
@@ -60,45 +61,45 @@ export const openGates: GateOptions = {
 
 export interface SchedulerOptions {
   readonly clock: Clock
-  /** Runs of all operators at once. */
+  /** Concurrent reconciles of all operators. */
   readonly concurrency: number
-  /** How long a run keeps its place from other operators. @default 5 s */
+  /** How long a reconcile holds its worker. @default 5000 */
   readonly patienceMs?: number
   readonly observer?: LaneObserver
 }
 
-/** Hears what passes through lanes: what metrics and costs count. */
+/** Notified of the queue's activity: for metrics and costs. */
 export interface LaneObserver {
-  /** `isNew`: the key did not wait already. */
+  /** `isNew`: the key was not queued already. */
   added(lane: string, cause: RunCause, isNew: boolean): void
   started(lane: string, waitedMs: number): void
   ended(lane: string, tookMs: number): void
 }
 
-/** Somebody said so; another replica has the right to run; it has used what it may. */
+/** Paused by an administrator; another replica holds the lease; the budget is exceeded. */
 export type PauseReason = Extract<Gate, 'pause' | 'standby' | 'budget'>
 
-/** What an operator holds of the scheduler. */
+/** An operator's queue in the scheduler. */
 export interface SchedulerLane {
-  /** Something happened that concerns the key. */
+  /** Enqueues the key. */
   add(key: string, cause?: RunCause): void
-  /** At that time, unless it runs earlier. */
+  /** Enqueues the key after this time, unless it runs earlier. */
   addAfter(key: string, ms: number, cause?: RunCause): void
   forget(key: string): void
-  /** Not before this time has passed, whatever happens; `release` takes it back. */
+  /** Throttles the key: it does not run before this time has passed, unless `release` is called. */
   hold(key: string, ms: number): void
   release(key: string): void
-  /** The changes that a run made. */
+  /** Charges the changes that a reconcile made. */
   spend(changes: number): void
-  /** Nothing of it runs until every reason to pause is gone. */
+  /** No key runs until all pause reasons are gone. */
   pause(why?: PauseReason): void
   resume(why?: PauseReason): void
-  /** From now on; what waits is judged anew. */
+  /** Replaces the gates; queued keys are evaluated again. */
   regate(gates: GateOptions): void
   state(): LaneState
-  /** Resolves when nothing waits or runs; what is due at a later time does not count. */
+  /** Resolves when no key is queued or running; keys that are due later do not count. */
   idle(): Promise<void>
-  /** Takes nothing more; resolves when what runs has ended. */
+  /** Accepts no more keys; resolves when the reconciles in progress have ended. */
   leave(): Promise<void>
 }
 
@@ -106,13 +107,13 @@ export interface SchedulerLane {
 export interface LaneState {
   readonly waiting: number
   readonly running: number
-  /** What runs, and since when. */
+  /** The reconciles in progress, and since when. */
   readonly runs: readonly { readonly key: string; readonly since: number }[]
-  /** How many may run at once. */
+  /** The operator's concurrency. */
   readonly places: number
   readonly later: number
   readonly isPaused: boolean
-  /** What holds its keys back at the moment: the first of the gates that are closed, in their order. */
+  /** Why queued keys do not run: the first closed gate, in `gateOrder`. */
   readonly heldBy: 'nothing' | Gate
 }
 
@@ -120,7 +121,7 @@ export interface Scheduler {
   /** `run` never rejects. */
   join(name: string, gates: GateOptions, run: (key: string) => Promise<void>): SchedulerLane
   readonly running: number
-  /** Runs of all operators at once, from now on. */
+  /** Changes the number of concurrent reconciles of all operators. */
   resize(concurrency: number): void
 }
 
@@ -128,7 +129,7 @@ interface Waiting {
   readonly key: string
   readonly cause: RunCause
   readonly collected: Collected
-  /** When debounce and cool-down let it through. */
+  /** When debounce and cool-down are open. */
   readonly due: number
 }
 
@@ -137,20 +138,20 @@ interface Member {
   gates: GateOptions
   readonly run: (key: string) => Promise<void>
   readonly waiting: Map<string, Waiting>
-  /** Those that wait, by when they are due; entries that were replaced are skipped. */
+  /** Queued keys by due time; replaced entries are skipped. */
   readonly soon: Heap<Waiting>
-  /** Those that are due, by urgency; likewise. */
+  /** Due keys by priority; replaced entries are skipped. */
   readonly ready: Heap<Waiting>
-  /** Since when. */
+  /** Start times. */
   readonly running: Map<string, number>
   readonly ended: Map<string, number>
-  /** Until when keys are held back. */
+  /** Throttled keys, and until when. */
   readonly held: Map<string, number>
   readonly later: Map<string, { readonly at: number; readonly cause: RunCause; readonly timer: Timer }>
   allowance: Allowance
   readonly pauses: Set<PauseReason>
   isLeaving: boolean
-  /** Its last run outlasted our patience. */
+  /** Its last reconcile took longer than `patienceMs`. */
   isSlow: boolean
   servedAt: number
   idlers: (() => void)[]
@@ -182,13 +183,13 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     pump()
   }
 
-  /** What waits is judged anew. */
+  /** Evaluates the gates of a queued key again. */
   const again = (member: Member, key: string): void => {
     const item = member.waiting.get(key)
     if (item) wait(member, key, item.cause, item.collected)
   }
 
-  /** Moves what has become due; says when the next one will. */
+  /** Moves keys that have become due to `ready`. */
   const ripen = (member: Member, now: number): void => {
     const { soon, ready, waiting } = member
     for (let item = soon.peek(); item && item.due <= now; item = soon.peek()) {
@@ -197,7 +198,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     }
   }
 
-  /** The next key that may run, as far as its own operator is concerned. */
+  /** The next key that may run, by the gates of its own operator. */
   const candidate = (member: Member, now: number): Waiting | undefined => {
     const { ready, waiting, running: own, gates } = member
     if (member.pauses.size > 0 || own.size >= gates.concurrency) return undefined
@@ -212,12 +213,12 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       }
       held.push(item)
     }
-    // What runs already waits on for its own end.
+    // A key that is running waits for its own end.
     for (const item of held) ready.push(item)
     return found
   }
 
-  /** As long as there is enough for all, it does not matter what lasts. */
+  /** Long reconciles matter only when workers are scarce. */
   const isScarce = (): boolean => scheduler.running + keptPlaces(share, members.size) >= share.concurrency
 
   const freePlaces = (now: number): number => {
@@ -266,13 +267,13 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     member.isSlow = yieldsAt(startedAt, share) <= now
     observer?.ended(member.name, now - startedAt)
     cool(member, key)
-    // What was asked for meanwhile was let through by a cool-down that knew nothing of this run.
+    // The key was added during this reconcile: its due time did not include the cool-down yet.
     const next = member.waiting.get(key)
     if (next) wait(member, key, next.cause, next.collected)
     pump()
   }
 
-  /** Remembered only as long as it matters: keys come and go. */
+  /** End times are kept only while they matter: keys come and go. */
   const cool = ({ ended, gates }: Member, key: string): void => {
     const { leastMs } = gates.coolDown
     if (leastMs <= 0) return
@@ -283,7 +284,10 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     })
   }
 
-  /** The clock was set back: what was to come at a moment that now lies far ahead counts from now, and comes early at most. */
+  /**
+   * The clock was set back: due times that are now far in the future are counted from now; a key then runs too early at
+   * worst.
+   */
   const setBack = (now: number): void => {
     for (const member of members) {
       member.ended.clear()
@@ -309,7 +313,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     arm(now)
   }
 
-  /** Time is looked at again when the next key is due, can be afforded, or may get the place of a run that lasts. */
+  /** Sets the timer: to the next key that is due or affordable, or to when a long reconcile gives its worker back. */
   const arm = (now: number): void => {
     let at = Infinity
     let isWaiting = false
@@ -323,7 +327,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       if (affordable > now) at = Math.min(at, affordable)
       else isWaiting = true
     }
-    // What is due and can be afforded waits for a place: it is looked at when one falls free.
+    // A key that is due and affordable waits for a worker: it is considered when one becomes free.
     if (isWaiting && isScarce()) at = Math.min(at, nextYield(now))
     if (alarm && alarm.at <= at && alarm.at > now) return
     alarm?.timer.cancel()
@@ -443,11 +447,11 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       pause: pauses.has('pause'),
       standby: pauses.has('standby'),
       budget: pauses.has('budget'),
-      crawl: isAhead((key) => held.get(key) ?? now),
+      throttle: isAhead((key) => held.get(key) ?? now),
       coolDown: isAhead((key) => cooledAt(ended.get(key), gates.coolDown)),
       debounce: due.length === 0,
       allowance: payableAt(member, now) > now,
-      // What runs already waits for its own end, however many places there are.
+      // A key that is running waits for its own end, however many workers there are.
       concurrency: own.size >= gates.concurrency || due.every(({ key }) => own.has(key)),
       share: true,
     }
@@ -468,7 +472,10 @@ function urgencyOf({ cause, collected }: Waiting, { priority }: GateOptions): nu
   return urgency(cause, collected.since, priority)
 }
 
-/** What is under way has not paid yet: it is taken to change something, so that many at once do not share one last coin. */
+/**
+ * Reconciles in progress are not charged yet: each is assumed to make one change, so that they do not all start on the
+ * last one.
+ */
 function payableAt({ allowance, gates, running }: Member, now: number): number {
   const { left, at } = earned(allowance, gates.allowance, now)
   return affordableAt({ left: left - running.size, at }, gates.allowance)

@@ -32,10 +32,10 @@ async function keeping<T extends KubeObject>(
   options: Options<T>,
   spec: Readonly<Record<string, unknown>> = {},
 ): Promise<TestEnvironment> {
-  const trial = await tryApp({ resources: [defineDependent({ for: AppKind, kind, id: 'child', ...options })] })
-  await trial.create(AppKind, app('a', spec))
-  await trial.settle()
-  return trial
+  const testEnv = await tryApp({ resources: [defineDependent({ for: AppKind, kind, id: 'child', ...options })] })
+  await testEnv.create(AppKind, app('a', spec))
+  await testEnv.settle()
+  return testEnv
 }
 
 function pods(container: object = {}, replicas = 1): DependentOverlay<Deployment> {
@@ -55,36 +55,36 @@ async function edit(client: Client, kind: TypedResource, patch: object, fieldMan
   await client.patch(kind, { name: 'a', namespace: 'default' }, patch, { type: 'strategic', fieldManager })
 }
 
-async function rest(trial: TestEnvironment): Promise<readonly string[]> {
-  const { sent } = since(trial)
-  await trial.settle()
+async function rest(testEnv: TestEnvironment): Promise<readonly string[]> {
+  const { sent } = since(testEnv)
+  await testEnv.settle()
   return sent()
 }
 
 /** Wakes the operator without asking for anything else. */
-async function poke(trial: TestEnvironment): Promise<void> {
-  await trial.client.patch(
+async function poke(testEnv: TestEnvironment): Promise<void> {
+  await testEnv.client.patch(
     AppKind,
     { name: 'a', namespace: 'default' },
-    { metadata: { annotations: { poked: String(trial.clock.now()) } } },
+    { metadata: { annotations: { poked: String(testEnv.clock.now()) } } },
     { type: 'merge', fieldManager: 'poker' },
   )
-  await trial.settle()
+  await testEnv.settle()
 }
 
 /** Nothing is sent: not by itself, not when woken, not by a successor. */
-async function expectQuiet(trial: TestEnvironment): Promise<void> {
-  expect(await rest(trial)).toEqual([])
-  const woken = since(trial)
-  const ledgers = trial.ledgers.length
-  await poke(trial)
-  expect(trial.ledgers.length).toBeGreaterThan(ledgers)
+async function expectQuiet(testEnv: TestEnvironment): Promise<void> {
+  expect(await rest(testEnv)).toEqual([])
+  const woken = since(testEnv)
+  const ledgers = testEnv.ledgers.length
+  await poke(testEnv)
+  expect(testEnv.ledgers.length).toBeGreaterThan(ledgers)
   expect(woken.sent()).toEqual([])
-  const again = since(trial)
-  const before = trial.ledgers.length
-  await trial.restart()
-  await trial.settle()
-  expect(trial.ledgers.length).toBeGreaterThan(before)
+  const again = since(testEnv)
+  const before = testEnv.ledgers.length
+  await testEnv.restart()
+  await testEnv.settle()
+  expect(testEnv.ledgers.length).toBeGreaterThan(before)
   expect(again.writes()).toEqual([])
   expect(again.sent().filter((request) => !/^GET \/(?:apis?|api\/v1|apis\/[^/]+\/[^/]+)$/.test(request))).toEqual([])
 }
@@ -96,122 +96,122 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     { cpu: 1, memory: 1e9 },
   ]
   it.each(amounts)('after defaulting, and with amounts in other words: %j', async (requests) => {
-    const trial = await keeping(Deployment, {
+    const testEnv = await keeping(Deployment, {
       initial: pods({ resources: { requests, limits: requests }, ports: [{ containerPort: 80 }] }),
     })
-    expect(operations(trial.ledgers)).toEqual(['created child', 'statusWritten cr'])
-    await expectQuiet(trial)
-    await trial.close()
+    expect(operations(testEnv.ledgers)).toEqual(['created child', 'statusWritten cr'])
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   it('with values that are empty or zero, which servers drop', async () => {
-    const trial = await keeping(Deployment, {
+    const testEnv = await keeping(Deployment, {
       initial: pods({ env: [], args: [], stdin: false, workingDir: '', securityContext: {} }, 0),
       fromCR: () => ({ metadata: { labels: {}, annotations: {} }, spec: { paused: false, minReadySeconds: 0 } }),
     })
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   it('with text for a Secret', async () => {
-    const trial = await keeping(Secret, { initial: { stringData: { user: 'admin', word: 'pässwörd' } } })
-    const { data } = (await read(trial.client, Secret, 'a')) as { data?: Record<string, string> }
+    const testEnv = await keeping(Secret, { initial: { stringData: { user: 'admin', word: 'pässwörd' } } })
+    const { data } = (await read(testEnv.client, Secret, 'a')) as { data?: Record<string, string> }
     expect(Buffer.from(data?.['word'] ?? '', 'base64').toString()).toBe('pässwörd')
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   it('with what is undefined in an overlay', async () => {
-    const trial = await keeping(ConfigMap, { fromCR: ({ cr }) => ({ data: { a: 'b', none: cr.spec.parts?.['x'] } }) })
-    await expectQuiet(trial)
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ a: 'b' })
-    await trial.close()
+    const testEnv = await keeping(ConfigMap, { fromCR: ({ cr }) => ({ data: { a: 'b', none: cr.spec.parts?.['x'] } }) })
+    await expectQuiet(testEnv)
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ a: 'b' })
+    await testEnv.close()
   })
 
   it('when an autoscaler sets what is left to it', async () => {
-    const trial = await keeping(Deployment, { initial: pods(), scope: { except: ['spec.replicas'] } })
-    const { writes } = since(trial)
-    await trial.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
-    await trial.settle()
+    const testEnv = await keeping(Deployment, { initial: pods(), scope: { except: ['spec.replicas'] } })
+    const { writes } = since(testEnv)
+    await testEnv.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
+    await testEnv.settle()
     expect(writes().filter((write) => write.includes('/deployments/'))).toEqual([])
-    await expectQuiet(trial)
-    expect((await read(trial.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 4 })
-    await trial.close()
+    await expectQuiet(testEnv)
+    expect((await read(testEnv.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 4 })
+    await testEnv.close()
   })
 
   it('when another manager adds labels, annotations, data and containers of its own', async () => {
-    const trial = await keeping(Deployment, { initial: pods({ ports: [{ containerPort: 80 }] }) })
-    const { writes } = since(trial)
-    await edit(trial.client, Deployment, {
+    const testEnv = await keeping(Deployment, { initial: pods({ ports: [{ containerPort: 80 }] }) })
+    const { writes } = since(testEnv)
+    await edit(testEnv.client, Deployment, {
       metadata: { labels: { team: 'blue' }, annotations: { 'mesh.example.com/injected': 'yes' } },
       spec: { template: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } } },
     })
-    await trial.settle()
+    await testEnv.settle()
     expect(writes().filter((write) => write.includes('/deployments/'))).toEqual([])
-    await expectQuiet(trial)
-    const { spec, metadata } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    await expectQuiet(testEnv)
+    const { spec, metadata } = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
     expect(spec?.template.spec?.containers.map(({ name }) => name).toSorted()).toEqual(['app', 'proxy'])
     expect(metadata.labels?.['team']).toBe('blue')
-    await trial.close()
+    await testEnv.close()
   })
 
-  it('when somebody writes the same in other words', async () => {
-    const trial = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
-    await edit(trial.client, Deployment, {
+  it('when another client writes the same value in another form', async () => {
+    const testEnv = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
+    await edit(testEnv.client, Deployment, {
       spec: { template: { spec: { containers: [{ name: 'app', resources: { requests: { cpu: '0.5' } } }] } } },
     })
-    await trial.settle()
-    await expectQuiet(trial)
-    await trial.close()
+    await testEnv.settle()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   it('when others keep what the author wants beside, and it is changed by a change of the CR', async () => {
-    const trial = await keeping(Deployment, {
+    const testEnv = await keeping(Deployment, {
       initial: pods(),
       fromCR: ({ cr }) => pods({ image: `app:${cr.spec.text}` }),
       scope: { except: ['spec.replicas'] },
     })
-    await trial.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
-    await edit(trial.client, Deployment, {
+    await testEnv.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
+    await edit(testEnv.client, Deployment, {
       spec: { template: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } } },
     })
-    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { text: '2' } }, { type: 'merge' })
-    await trial.settle()
-    const { spec } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    await testEnv.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { text: '2' } }, { type: 'merge' })
+    await testEnv.settle()
+    const { spec } = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
     expect(spec?.replicas).toBe(4)
     expect(spec?.template.spec?.containers.map(({ image }) => image).toSorted()).toEqual(['app:2', 'proxy:1'])
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 })
 
 describe('drift in what the author owns is put right', () => {
   it('once, with the paths that had changed', async () => {
-    const trial = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
-    const { writes } = since(trial)
-    const from = trial.ledgers.length
-    await edit(trial.client, Deployment, {
+    const testEnv = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
+    const { writes } = since(testEnv)
+    const from = testEnv.ledgers.length
+    await edit(testEnv.client, Deployment, {
       spec: {
         replicas: 7,
         template: { spec: { containers: [{ name: 'app', image: 'evil:1', resources: { requests: { cpu: '2' } } }] } },
       },
     })
-    await trial.settle()
+    await testEnv.settle()
     expect(writes()).toEqual(['PATCH /apis/apps/v1/namespaces/default/deployments/a'])
-    const [entry] = trial.ledgers.slice(from).flatMap(({ entries }) => entries.filter(({ fields }) => fields))
+    const [entry] = testEnv.ledgers.slice(from).flatMap(({ entries }) => entries.filter(({ fields }) => fields))
     expect(entry).toMatchObject({ operation: 'corrected', subject: 'child' })
     expect(entry?.fields?.toSorted()).toEqual([
       'spec.replicas',
       'spec.template.spec.containers[name="app"].image',
       'spec.template.spec.containers[name="app"].resources.requests.cpu',
     ])
-    expect((await read(trial.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 1 })
-    await expectQuiet(trial)
-    await trial.close()
+    expect((await read(testEnv.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 1 })
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   it('when the object, a value, a label or an item of a keyed list is taken away', async () => {
-    const trial = await keeping(Deployment, {
+    const testEnv = await keeping(Deployment, {
       initial: pods({
         env: [
           { name: 'A', value: '1' },
@@ -220,26 +220,26 @@ describe('drift in what the author owns is put right', () => {
       }),
       fromCR: () => ({ metadata: { labels: { tier: 'web' } } }),
     })
-    const whole = await read(trial.client, Deployment, 'a')
+    const whole = await read(testEnv.client, Deployment, 'a')
     const changes = [
-      () => edit(trial.client, Deployment, { metadata: { labels: { tier: null } } }),
+      () => edit(testEnv.client, Deployment, { metadata: { labels: { tier: null } } }),
       () =>
-        edit(trial.client, Deployment, {
+        edit(testEnv.client, Deployment, {
           spec: { template: { spec: { containers: [{ name: 'app', env: [{ name: 'A', $patch: 'delete' }] }] } } },
         }),
-      async () => void (await trial.client.delete(Deployment, { name: 'a', namespace: 'default' })),
+      async () => void (await testEnv.client.delete(Deployment, { name: 'a', namespace: 'default' })),
     ]
     for (const change of changes) {
-      const { writes } = since(trial)
+      const { writes } = since(testEnv)
       await change()
-      await trial.settle()
+      await testEnv.settle()
       expect(writes()).toHaveLength(1)
-      const is = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+      const is = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
       expect(is.metadata.labels).toEqual(whole.metadata.labels)
       expect(is.spec?.template.spec?.containers[0]?.env?.map(({ name }) => name).toSorted()).toEqual(['A', 'B'])
     }
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   const falsy: readonly (readonly [string, () => Promise<TestEnvironment>, TypedResource, object])[] = [
@@ -292,79 +292,79 @@ describe('drift in what the author owns is put right', () => {
     ],
   ]
   it.each(falsy)('when %s is taken away', async (_, open, kind, patch) => {
-    const trial = await open()
-    const { metadata, ...whole } = await read(trial.client, kind, 'a')
-    const { writes } = since(trial)
-    await trial.client.patch(kind, { name: 'a', namespace: 'default' }, patch, {
+    const testEnv = await open()
+    const { metadata, ...whole } = await read(testEnv.client, kind, 'a')
+    const { writes } = since(testEnv)
+    await testEnv.client.patch(kind, { name: 'a', namespace: 'default' }, patch, {
       type: kind === Gadget ? 'merge' : 'strategic',
       fieldManager: 'kubectl-edit',
     })
-    await trial.settle()
+    await testEnv.settle()
     expect(writes()).toHaveLength(1)
-    const is = await read(trial.client, kind, 'a')
+    const is = await read(testEnv.client, kind, 'a')
     expect(is).toMatchObject(whole)
     expect(is.metadata.labels).toEqual(metadata.labels)
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
-  it('when somebody adds to a map that is one value, as the selector of a Service', async () => {
-    const trial = await keeping(Service, {
+  it('when another client adds to an atomic map, as the selector of a Service', async () => {
+    const testEnv = await keeping(Service, {
       initial: { spec: { selector: { app: 'a' }, ports: [{ port: 80 }] } },
     })
-    await expectQuiet(trial)
-    await edit(trial.client, Service, { spec: { selector: { other: 'b' } } })
-    await trial.settle()
-    const { spec } = (await read(trial.client, Service, 'a')) as unknown as Service
+    await expectQuiet(testEnv)
+    await edit(testEnv.client, Service, { spec: { selector: { other: 'b' } } })
+    await testEnv.settle()
+    const { spec } = (await read(testEnv.client, Service, 'a')) as unknown as Service
     expect(spec?.selector).toEqual({ app: 'a' })
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
-  it('when somebody adds to a selector, which is one value down to its labels', async () => {
-    const trial = await keeping(PodDisruptionBudget, {
+  it('when another client adds to a selector, which is atomic with its labels', async () => {
+    const testEnv = await keeping(PodDisruptionBudget, {
       initial: { spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } } },
     })
-    await expectQuiet(trial)
-    await edit(trial.client, PodDisruptionBudget, { spec: { selector: { matchLabels: { other: 'b' } } } })
-    await trial.settle()
-    const { spec } = (await read(trial.client, PodDisruptionBudget, 'a')) as unknown as PodDisruptionBudget
+    await expectQuiet(testEnv)
+    await edit(testEnv.client, PodDisruptionBudget, { spec: { selector: { matchLabels: { other: 'b' } } } })
+    await testEnv.settle()
+    const { spec } = (await read(testEnv.client, PodDisruptionBudget, 'a')) as unknown as PodDisruptionBudget
     expect(spec?.selector?.matchLabels).toEqual({ app: 'a' })
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
-  it('when somebody removes the reference to the owner', async () => {
-    const trial = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
-    await trial.client.patch(
+  it('when another client removes the owner reference', async () => {
+    const testEnv = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
+    await testEnv.client.patch(
       ConfigMap,
       { name: 'a', namespace: 'default' },
       { metadata: { ownerReferences: null } },
       { type: 'merge' },
     )
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'a')).metadata.ownerReferences).toHaveLength(1)
-    await expectQuiet(trial)
-    await trial.close()
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'a')).metadata.ownerReferences).toHaveLength(1)
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
-  it('when somebody removes or changes the mark', async () => {
-    const trial = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
-    const { annotations } = (await read(trial.client, ConfigMap, 'a')).metadata
+  it('when another client removes or changes the mark', async () => {
+    const testEnv = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
+    const { annotations } = (await read(testEnv.client, ConfigMap, 'a')).metadata
     for (const mark of [null, 'nonsense', 'kit.app:0000', 'other.app:0000']) {
       const patch = { metadata: { annotations: { 'muster.dev/desired': mark } } }
-      await trial.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, patch, { type: 'merge' })
-      await trial.settle()
-      expect((await read(trial.client, ConfigMap, 'a')).metadata.annotations).toEqual(annotations)
+      await testEnv.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, patch, { type: 'merge' })
+      await testEnv.settle()
+      expect((await read(testEnv.client, ConfigMap, 'a')).metadata.annotations).toEqual(annotations)
     }
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 })
 
 describe('what the CR no longer says goes from the child', () => {
   it('a field, an entry of a map, an item of a keyed list', async () => {
-    const trial = await keeping(
+    const testEnv = await keeping(
       Deployment,
       {
         initial: pods(),
@@ -385,18 +385,18 @@ describe('what the CR no longer says goes from the child', () => {
       { parts: { X: '1', Y: '2' } },
     )
     const ref = { name: 'a', namespace: 'default' }
-    await trial.client.patch(AppKind, ref, { spec: { parts: { X: null } } }, { type: 'merge' })
-    await trial.settle()
-    const one = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: { X: null } } }, { type: 'merge' })
+    await testEnv.settle()
+    const one = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
     expect(one.spec?.template.spec?.containers[0]?.env).toEqual([{ name: 'Y', value: '2' }])
     expect(one.metadata.annotations).not.toHaveProperty('X')
-    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
-    await trial.settle()
-    const none = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await testEnv.settle()
+    const none = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
     expect(none.spec?.template.spec?.containers[0]?.env).toBeUndefined()
     expect(none.spec?.minReadySeconds).toBeUndefined()
-    await expectQuiet(trial)
-    await trial.close()
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 })
 
@@ -421,12 +421,12 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
     { scope: {}, kept: { labels: true, kept: true, loose: true, a: true, b: true } },
   ]
   it.each(cases)('$scope', async ({ scope, kept }) => {
-    const trial = await keeping(ConfigMap, {
+    const testEnv = await keeping(ConfigMap, {
       initial,
       scope,
       fromCR: ({ cr }) => ({ metadata: { labels: { size: String(cr.spec.size) } } }),
     })
-    const is = await read(trial.client, ConfigMap, 'a')
+    const is = await read(testEnv.client, ConfigMap, 'a')
     expect(is).toMatchObject(initial)
     const expected = (): object => {
       const value = (name: string): string => (name in kept ? '1' : '2')
@@ -435,15 +435,15 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
         data: { a: value('a'), b: value('b') },
       }
     }
-    await trial.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, drift, { type: 'merge' })
-    await trial.settle()
-    expect(await read(trial.client, ConfigMap, 'a')).toMatchObject(expected())
+    await testEnv.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, drift, { type: 'merge' })
+    await testEnv.settle()
+    expect(await read(testEnv.client, ConfigMap, 'a')).toMatchObject(expected())
     // A change of the CR writes the object, and still what others keep is as they want it.
-    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
-    await trial.settle()
-    expect(await read(trial.client, ConfigMap, 'a')).toMatchObject(expected())
-    await expectQuiet(trial)
-    await trial.close()
+    await testEnv.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await read(testEnv.client, ConfigMap, 'a')).toMatchObject(expected())
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 
   const image = 'spec.template.spec.containers[name=app].image'
@@ -457,12 +457,12 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
       { name: 'app', image: 'app:1', ports: [{ containerPort: 80 }] },
       { name: 'side', image: 'side:1' },
     ]
-    const trial = await keeping(Deployment, {
+    const testEnv = await keeping(Deployment, {
       initial: { spec: { ...pods().spec, template: { ...pods().spec?.template, spec: { containers: both } } } },
       fromCR: ({ cr }) => ({ metadata: { labels: { size: String(cr.spec.size) } } }),
       scope,
     })
-    await edit(trial.client, Deployment, {
+    await edit(testEnv.client, Deployment, {
       spec: {
         template: {
           spec: {
@@ -474,21 +474,21 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
         },
       },
     })
-    await trial.settle()
+    await testEnv.settle()
     const imagesNow = async (): Promise<unknown> => {
-      const { spec } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+      const { spec } = (await read(testEnv.client, Deployment, 'a')) as unknown as Deployment
       expect(spec?.template.spec?.containers[0]?.ports).toHaveLength(1)
       return spec?.template.spec?.containers
         .toSorted((a, b) => (a.name < b.name ? -1 : 1))
         .map((container) => container.image)
     }
     expect(await imagesNow()).toEqual(images)
-    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
-    await trial.settle()
+    await testEnv.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    await testEnv.settle()
     expect(await imagesNow()).toEqual(images)
-    expect((await read(trial.client, Deployment, 'a')).metadata.labels).toMatchObject({ size: '3' })
-    await expectQuiet(trial)
-    await trial.close()
+    expect((await read(testEnv.client, Deployment, 'a')).metadata.labels).toMatchObject({ size: '3' })
+    await expectQuiet(testEnv)
+    await testEnv.close()
   })
 })
 
@@ -496,30 +496,30 @@ describe('a server that keeps a value in words of its own', () => {
   it('is asked once more, and then never again', async () => {
     const Lease = typedResourceOf<UntypedObject>('coordination.k8s.io/v1', 'Lease')
     // The server keeps it as 2026-01-01T00:00:00.000000Z.
-    const trial = await keeping(Lease, {
+    const testEnv = await keeping(Lease, {
       initial: { spec: { holderIdentity: 'me', renewTime: '2026-01-01T02:00:00.000000+02:00' } },
     })
-    expect((await read(trial.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
-    for (let round = 0; round < 5; round++) await poke(trial)
-    const about = trial.writes.filter(({ path }) => path.includes('/leases/'))
+    expect((await read(testEnv.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
+    for (let round = 0; round < 5; round++) await poke(testEnv)
+    const about = testEnv.writes.filter(({ path }) => path.includes('/leases/'))
     expect(about.length).toBeLessThanOrEqual(2)
-    const { writes } = since(trial)
-    await poke(trial)
-    await trial.settle(3_600_000)
+    const { writes } = since(testEnv)
+    await poke(testEnv)
+    await testEnv.settle(3_600_000)
     expect(writes()).toEqual([])
-    await trial.restart()
-    await poke(trial)
-    await poke(trial)
+    await testEnv.restart()
+    await poke(testEnv)
+    await poke(testEnv)
     expect(writes().length).toBeLessThanOrEqual(1)
     // What is changed by somebody is still noticed.
-    await trial.client.patch(
+    await testEnv.client.patch(
       Lease,
       { name: 'a', namespace: 'default' },
       { spec: { renewTime: '2027-01-01T00:00:00.000000Z' } },
       { type: 'merge' },
     )
-    await trial.settle()
-    expect((await read(trial.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
-    await trial.close()
+    await testEnv.settle()
+    expect((await read(testEnv.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
+    await testEnv.close()
   })
 })

@@ -90,16 +90,16 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
 
 describe('a field that a kind does not have', () => {
   it.each(mistakes)('is reported to the author: %s', async (_, controller, message) => {
-    const trial = await tryApp(controller)
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { Reconciled } = await conditionsOf(trial.client, 'a')
+    const testEnv = await tryApp(controller)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { Reconciled } = await conditionsOf(testEnv.client, 'a')
     expect(Reconciled).toMatchObject({ status: 'False', reason: 'InvalidResource' })
     expect(Reconciled?.message).toContain(message)
-    const { writes } = since(trial)
-    await trial.settle(60_000)
+    const { writes } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(writes()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
   const misspelt: object = { sean: 'x' }
@@ -110,15 +110,15 @@ describe('a field that a kind does not have', () => {
   it.each(reports)(
     'is reported of a status as well, in the conditions that are still written: %s',
     async (_, controller) => {
-      const trial = await tryApp(controller)
-      await trial.create(AppKind, app('a'))
-      await trial.settle()
-      const { Reconciled } = await conditionsOf(trial.client, 'a')
+      const testEnv = await tryApp(controller)
+      await testEnv.create(AppKind, app('a'))
+      await testEnv.settle()
+      const { Reconciled } = await conditionsOf(testEnv.client, 'a')
       expect(Reconciled).toMatchObject({ status: 'False', reason: 'InvalidController' })
       expect(Reconciled?.message).toContain(
         'in its status: App of test.example.com/v1 has no field status.sean. Did you mean "seen"?',
       )
-      await trial.close()
+      await testEnv.close()
     },
   )
 })

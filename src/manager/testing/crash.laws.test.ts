@@ -84,15 +84,15 @@ type Act =
   | { readonly what: 'size'; readonly size: number }
   | { readonly what: 'parts'; readonly parts: Readonly<Record<string, string>> }
 
-async function act(trial: TestEnvironment, given: Act): Promise<void> {
-  const { client } = trial
+async function act(testEnv: TestEnvironment, given: Act): Promise<void> {
+  const { client } = testEnv
   const spec = async (value: object): Promise<void> =>
     void (await client.patch(AppKind, ref, [{ op: 'replace', path: '/spec', value }], { type: 'json' }))
   const current = async (): Promise<object> => (await client.get(AppKind, ref))['spec']
   try {
     switch (given.what) {
       case 'create':
-        await trial.create(AppKind, app('a', { parts: { x: '1' } }))
+        await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
         break
       case 'delete':
         await client.delete(AppKind, ref)
@@ -107,7 +107,7 @@ async function act(trial: TestEnvironment, given: Act): Promise<void> {
         await client.patch(Deployment, ref, { spec: { replicas: 9, paused: true } }, { type: 'merge' })
         break
       case 'restart':
-        await trial.restart()
+        await testEnv.restart()
         break
       case 'text':
         await spec({ ...(await current()), text: given.text })
@@ -126,11 +126,11 @@ async function act(trial: TestEnvironment, given: Act): Promise<void> {
 }
 
 /** What is there in the end, without what no two runs have in common. */
-async function endState(trial: TestEnvironment): Promise<readonly unknown[]> {
+async function endState(testEnv: TestEnvironment): Promise<readonly unknown[]> {
   const kinds: readonly TypedResource[] = [AppKind, ConfigMap, Secret, ClusterRole, Deployment]
   const found: unknown[] = []
   for (const kind of kinds) {
-    const { items } = await trial.client.list(kind as Resource, kind.namespaced ? { namespace: 'default' } : {})
+    const { items } = await testEnv.client.list(kind as Resource, kind.namespaced ? { namespace: 'default' } : {})
     for (const item of items) {
       const { name, labels, annotations, finalizers, ownerReferences = [] } = item.metadata
       if (kind === ClusterRole && labels?.['app.kubernetes.io/managed-by'] !== 'kit') continue
@@ -168,7 +168,7 @@ async function run(
 ): Promise<{ readonly end: readonly unknown[]; readonly writes: number; readonly outside: readonly string[] }> {
   const { operator, outside } = withOutside()
   const line: Wire = wire()
-  const trial = await openTestEnvironment(operator, { wire: line.through })
+  const testEnv = await openTestEnvironment(operator, { wire: line.through })
   let writes = 0
   let isDead = false
   const lost = (): never => {
@@ -186,25 +186,25 @@ async function run(
   const revive = async (): Promise<void> => {
     // It may die again while it comes back.
     while (isDead) {
-      await trial.stop()
+      await testEnv.stop()
       isDead = false
-      await trial.start()
-      await trial.settle()
+      await testEnv.start()
+      await testEnv.settle()
     }
   }
   for (const step of script) {
-    await act(trial, step)
-    await trial.settle()
+    await act(testEnv, step)
+    await testEnv.settle()
     await revive()
   }
-  await trial.settle(10_000)
-  const end = await endState(trial)
-  const before = trial.writes.length
-  await trial.settle(10_000)
-  expect(trial.writes.length).toBe(before)
-  const isLeft = await exists(trial.client, AppKind, 'a')
+  await testEnv.settle(10_000)
+  const end = await endState(testEnv)
+  const before = testEnv.writes.length
+  await testEnv.settle(10_000)
+  expect(testEnv.writes.length).toBe(before)
+  const isLeft = await exists(testEnv.client, AppKind, 'a')
   expect([...outside]).toEqual(isLeft ? ['a'] : [])
-  await trial.close()
+  await testEnv.close()
   return { end, writes, outside: [...outside] }
 }
 

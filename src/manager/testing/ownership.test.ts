@@ -33,69 +33,69 @@ function config(policy: Policy, name = 'shared') {
 }
 
 const foreign = configMap('shared', { theirs: 'x' }, { labels: { team: 'blue' } })
-describe('an object that is there already and is nobody’s of ours', () => {
+describe('an existing object that no operator here owns', () => {
   it('own: is an error that names it, and nothing is written', async () => {
-    const trial = await tryApp({ resources: [config('own')] })
-    const before = await trial.create(ConfigMap, foreign)
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { Reconciled, Stalled } = await conditionsOf(trial.client, 'a')
+    const testEnv = await tryApp({ resources: [config('own')] })
+    const before = await testEnv.create(ConfigMap, foreign)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { Reconciled, Stalled } = await conditionsOf(testEnv.client, 'a')
     expect(Reconciled).toMatchObject({ status: 'False', reason: 'NotOurs' })
     expect(Reconciled?.message).toContain('ConfigMap default/shared')
     expect(Stalled?.status).toBe('True')
-    expect(await read(trial.client, ConfigMap, 'shared')).toEqual(before)
+    expect(await read(testEnv.client, ConfigMap, 'shared')).toEqual(before)
     // It waits for a change; when the other one goes, it is made.
-    await trial.client.delete(ConfigMap, { name: 'shared', namespace: 'default' })
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'hello' })
-    const after = await conditionsOf(trial.client, 'a')
+    await testEnv.client.delete(ConfigMap, { name: 'shared', namespace: 'default' })
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'hello' })
+    const after = await conditionsOf(testEnv.client, 'a')
     expect(after['Reconciled']?.status).toBe('True')
     expect(after).not.toHaveProperty('Stalled')
-    await trial.close()
+    await testEnv.close()
   })
 
   it('adopt: becomes ours and keeps what others wrote in it', async () => {
-    const trial = await tryApp({ resources: [config('adopt')] })
-    const { metadata } = await trial.create(ConfigMap, foreign)
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const is = await read(trial.client, ConfigMap, 'shared')
+    const testEnv = await tryApp({ resources: [config('adopt')] })
+    const { metadata } = await testEnv.create(ConfigMap, foreign)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const is = await read(testEnv.client, ConfigMap, 'shared')
     expect(is.metadata).toMatchObject({
       uid: metadata.uid!,
       labels: { team: 'blue' },
       ownerReferences: [{ name: 'a' }],
     })
     expect(is['data']).toEqual({ theirs: 'x', text: 'hello' })
-    expect(operations(trial.ledgers)).toEqual(['adopted configMap', 'statusWritten cr'])
-    await trial.close()
+    expect(operations(testEnv.ledgers)).toEqual(['adopted configMap', 'statusWritten cr'])
+    await testEnv.close()
   })
 
   it.each(['ignore', 'create-only'] as const)('%s: is used as it is', async (policy) => {
-    const trial = await tryApp({ resources: [config(policy)] })
-    const before = await trial.create(ConfigMap, foreign)
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await read(trial.client, ConfigMap, 'shared')).toEqual(before)
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'shared')).toBe(true)
-    await trial.close()
+    const testEnv = await tryApp({ resources: [config(policy)] })
+    const before = await testEnv.create(ConfigMap, foreign)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await read(testEnv.client, ConfigMap, 'shared')).toEqual(before)
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'shared')).toBe(true)
+    await testEnv.close()
   })
 
   it.each(['own', 'adopt'] as const)('%s: is never taken from another controller', async (policy) => {
-    const trial = await tryApp({ resources: [config(policy)] })
-    const { metadata } = await trial.create(ConfigMap, configMap('their-owner'))
+    const testEnv = await tryApp({ resources: [config(policy)] })
+    const { metadata } = await testEnv.create(ConfigMap, configMap('their-owner'))
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'their-owner', uid: metadata.uid!, controller: true }
-    const before = await trial.create(ConfigMap, configMap('shared', { theirs: 'x' }, { ownerReferences: [owner] }))
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await read(trial.client, ConfigMap, 'shared')).toEqual(before)
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.message).toContain('ConfigMap their-owner')
-    await trial.close()
+    const before = await testEnv.create(ConfigMap, configMap('shared', { theirs: 'x' }, { ownerReferences: [owner] }))
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await read(testEnv.client, ConfigMap, 'shared')).toEqual(before)
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.message).toContain('ConfigMap their-owner')
+    await testEnv.close()
   })
 
-  it('is not taken by two that want to adopt it: the second is told whose it is', async () => {
+  it('is not adopted twice: the second operator reports the owner', async () => {
     const roles = defineDependent({
       for: AppKind,
       kind: ClusterRole,
@@ -103,88 +103,88 @@ describe('an object that is there already and is nobody’s of ours', () => {
       name: () => 'shared',
       fromCR: ({ cr }) => ({ metadata: { labels: { for: cr.metadata.name! } } }),
     })
-    const trial = await tryApp({ resources: [roles] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.create(AppKind, app('b'))
-    await trial.settle()
-    const { writes } = since(trial)
-    await trial.settle(60_000)
+    const testEnv = await tryApp({ resources: [roles] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.create(AppKind, app('b'))
+    await testEnv.settle()
+    const { writes } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(writes()).toEqual([])
-    expect((await read(trial.client, ClusterRole, 'shared')).metadata.labels).toMatchObject({ for: 'a' })
-    expect((await conditionsOf(trial.client, 'b'))['Reconciled']?.reason).toBe('NotOurs')
-    await trial.close()
+    expect((await read(testEnv.client, ClusterRole, 'shared')).metadata.labels).toMatchObject({ for: 'a' })
+    expect((await conditionsOf(testEnv.client, 'b'))['Reconciled']?.reason).toBe('NotOurs')
+    await testEnv.close()
   })
 })
 
 describe('create-only', () => {
   it('is written once, left to itself, and made again when it is gone', async () => {
-    const trial = await tryApp({ resources: [config('create-only')] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
+    const testEnv = await tryApp({ resources: [config('create-only')] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
     const shared = { name: 'shared', namespace: 'default' }
-    await trial.client.patch(ConfigMap, shared, { data: { text: 'mine' } }, { type: 'merge' })
-    await trial.client.patch(AppKind, ref, { spec: { text: 'new' } }, { type: 'merge' })
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'mine' })
-    await trial.client.delete(ConfigMap, shared)
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'new' })
-    await trial.close()
+    await testEnv.client.patch(ConfigMap, shared, { data: { text: 'mine' } }, { type: 'merge' })
+    await testEnv.client.patch(AppKind, ref, { spec: { text: 'new' } }, { type: 'merge' })
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'mine' })
+    await testEnv.client.delete(ConfigMap, shared)
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'new' })
+    await testEnv.close()
   })
 })
 
 describe('names', () => {
-  it('an object of the same name that was made anew by somebody is not ours', async () => {
-    const trial = await tryApp({ resources: [config('own')] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.stop()
-    await trial.client.delete(ConfigMap, { name: 'shared', namespace: 'default' })
-    const before = await trial.create(ConfigMap, foreign)
-    await trial.start()
-    await trial.settle()
-    expect(await read(trial.client, ConfigMap, 'shared')).toEqual(before)
-    await trial.close()
+  it('an object of the same name that another client recreated is not ours', async () => {
+    const testEnv = await tryApp({ resources: [config('own')] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.stop()
+    await testEnv.client.delete(ConfigMap, { name: 'shared', namespace: 'default' })
+    const before = await testEnv.create(ConfigMap, foreign)
+    await testEnv.start()
+    await testEnv.settle()
+    expect(await read(testEnv.client, ConfigMap, 'shared')).toEqual(before)
+    await testEnv.close()
   })
 
   it('of a CR that was made anew, what the old one left is waited out', async () => {
-    const trial = await tryApp({ resources: [config('own')] })
-    const { metadata } = await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.stop()
-    await trial.client.delete(AppKind, ref)
-    const second = await trial.create(AppKind, app('a', { text: 'second' }))
+    const testEnv = await tryApp({ resources: [config('own')] })
+    const { metadata } = await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.stop()
+    await testEnv.client.delete(AppKind, ref)
+    const second = await testEnv.create(AppKind, app('a', { text: 'second' }))
     expect(second.metadata.uid).not.toBe(metadata.uid)
-    await trial.start()
-    await trial.settle(600_000)
-    const { data: is, metadata: meta } = await read(trial.client, ConfigMap, 'shared')
+    await testEnv.start()
+    await testEnv.settle(600_000)
+    const { data: is, metadata: meta } = await read(testEnv.client, ConfigMap, 'shared')
     expect(is).toEqual({ text: 'second' })
     expect(meta.ownerReferences?.map(({ uid }) => uid)).toEqual([second.metadata.uid])
-    await trial.close()
+    await testEnv.close()
   })
 
-  it('two resources that want the same object are told so, and neither is written', async () => {
+  it('two dependents that are the same object are reported, and neither is written', async () => {
     const twin = defineDependent({ for: AppKind, kind: ConfigMap, id: 'twin', name: () => 'shared' })
-    const trial = await tryApp({ resources: [config('own'), twin] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { Reconciled } = await conditionsOf(trial.client, 'a')
+    const testEnv = await tryApp({ resources: [config('own'), twin] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { Reconciled } = await conditionsOf(testEnv.client, 'a')
     expect(Reconciled).toMatchObject({ reason: 'InvalidResource' })
     expect(Reconciled?.message).toContain('twin and configMap are both ConfigMap shared')
-    expect(await exists(trial.client, ConfigMap, 'shared')).toBe(false)
-    await trial.close()
+    expect(await exists(testEnv.client, ConfigMap, 'shared')).toBe(false)
+    await testEnv.close()
   })
 
-  it('two CRs that want the same object: the first has it, the second is told', async () => {
-    const trial = await tryApp({ resources: [config('own')] })
-    await trial.create(AppKind, app('a', { text: 'first' }))
-    await trial.settle()
-    await trial.create(AppKind, app('b', { text: 'second' }))
-    await trial.settle(60_000)
-    expect((await read(trial.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'first' })
-    expect((await conditionsOf(trial.client, 'b'))['Reconciled']?.message).toContain('belongs to App a')
-    await trial.close()
+  it('two CRs with the same dependent: the first has it, the second reports that', async () => {
+    const testEnv = await tryApp({ resources: [config('own')] })
+    await testEnv.create(AppKind, app('a', { text: 'first' }))
+    await testEnv.settle()
+    await testEnv.create(AppKind, app('b', { text: 'second' }))
+    await testEnv.settle(60_000)
+    expect((await read(testEnv.client, ConfigMap, 'shared'))['data']).toEqual({ text: 'first' })
+    expect((await conditionsOf(testEnv.client, 'b'))['Reconciled']?.message).toContain('belongs to App a')
+    await testEnv.close()
   })
 })
 
@@ -206,54 +206,54 @@ describe('what an owner reference cannot reach is known by a label', () => {
   const namespace: UntypedObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } }
 
   async function open() {
-    const trial = await tryApp({ resources: [role, elsewhere] })
-    await trial.create(Namespace, namespace)
-    return trial
+    const testEnv = await tryApp({ resources: [role, elsewhere] })
+    await testEnv.create(Namespace, namespace)
+    return testEnv
   }
 
   it('has no owner reference, and its CR a finalizer before it is made', async () => {
-    const trial = await open()
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { metadata } = await read(trial.client, AppKind, 'a')
+    const testEnv = await open()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { metadata } = await read(testEnv.client, AppKind, 'a')
     expect(metadata.finalizers).toEqual(['apps.test.example.com/kit'])
-    expect(operations(trial.ledgers)[0]).toBe('finalizerAdded cr')
-    const made = await read(trial.client, ClusterRole, 'app-a')
+    expect(operations(testEnv.ledgers)[0]).toBe('finalizerAdded cr')
+    const made = await read(testEnv.client, ClusterRole, 'app-a')
     expect(made.metadata.ownerReferences).toBeUndefined()
     expect(made.metadata.labels).toMatchObject({ 'muster.dev/owner': metadata.uid! })
-    await trial.close()
+    await testEnv.close()
   })
 
   it('is deleted with its CR, others’ are not', async () => {
-    const trial = await open()
-    await trial.create(AppKind, app('a'))
-    await trial.create(AppKind, app('b'))
-    await trial.settle()
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, AppKind, 'a')).toBe(false)
-    expect(await exists(trial.client, ClusterRole, 'app-a')).toBe(false)
-    expect(await exists(trial.client, ConfigMap, 'app-a', 'other')).toBe(false)
-    expect(await exists(trial.client, ClusterRole, 'app-b')).toBe(true)
-    expect(await exists(trial.client, ConfigMap, 'app-b', 'other')).toBe(true)
-    await trial.close()
+    const testEnv = await open()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.create(AppKind, app('b'))
+    await testEnv.settle()
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(false)
+    expect(await exists(testEnv.client, ClusterRole, 'app-a')).toBe(false)
+    expect(await exists(testEnv.client, ConfigMap, 'app-a', 'other')).toBe(false)
+    expect(await exists(testEnv.client, ClusterRole, 'app-b')).toBe(true)
+    expect(await exists(testEnv.client, ConfigMap, 'app-b', 'other')).toBe(true)
+    await testEnv.close()
   })
 
   it('keeps its CR as long as something keeps it', async () => {
-    const trial = await open()
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
+    const testEnv = await open()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
     const at = { name: 'app-a', namespace: 'other' }
     const finalizers = ['example.com/slow']
-    await trial.client.patch(ConfigMap, at, { metadata: { finalizers } }, { type: 'merge' })
-    await trial.client.delete(AppKind, ref)
-    await trial.settle(60_000)
-    expect(await exists(trial.client, AppKind, 'a')).toBe(true)
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.message).toContain('still being deleted')
-    await trial.client.patch(ConfigMap, at, { metadata: { finalizers: null } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, AppKind, 'a')).toBe(false)
-    await trial.close()
+    await testEnv.client.patch(ConfigMap, at, { metadata: { finalizers } }, { type: 'merge' })
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle(60_000)
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(true)
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.message).toContain('still being deleted')
+    await testEnv.client.patch(ConfigMap, at, { metadata: { finalizers: null } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(false)
+    await testEnv.close()
   })
 
   it('lets its CR go when the server answers a delete with an object that is gone', async () => {
@@ -263,9 +263,9 @@ describe('what an owner reference cannot reach is known by a label', () => {
       namespace: () => 'other',
       initial: { spec: { containers: [{ name: 'app', image: 'app:1' }] } },
     })
-    const trial = await tryApp({ resources: [pod] })
-    await trial.create(Namespace, namespace)
-    await trial
+    const testEnv = await tryApp({ resources: [pod] })
+    await testEnv.create(Namespace, namespace)
+    await testEnv
       .create(
         { ...Pod, kind: 'ServiceAccount', plural: 'serviceaccounts' },
         {
@@ -275,32 +275,32 @@ describe('what an owner reference cannot reach is known by a label', () => {
         },
       )
       .catch(() => undefined)
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await exists(trial.client, Pod, 'a', 'other')).toBe(true)
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, Pod, 'a', 'other')).toBe(false)
-    expect(await exists(trial.client, AppKind, 'a')).toBe(false)
-    await trial.close()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, Pod, 'a', 'other')).toBe(true)
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, Pod, 'a', 'other')).toBe(false)
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(false)
+    await testEnv.close()
   })
 
-  it('is labelled again when somebody took the label away, and still goes with its CR', async () => {
-    const trial = await open()
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
+  it('is labelled again when another client removed the label, and is still deleted with its CR', async () => {
+    const testEnv = await open()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
     const patch = { metadata: { labels: { 'muster.dev/owner': null } } }
-    await trial.client.patch(ClusterRole, { name: 'app-a' }, patch, { type: 'merge' })
-    await trial.settle()
-    expect((await read(trial.client, ClusterRole, 'app-a')).metadata.labels).toHaveProperty(['muster.dev/owner'])
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, ClusterRole, 'app-a')).toBe(false)
-    await trial.close()
+    await testEnv.client.patch(ClusterRole, { name: 'app-a' }, patch, { type: 'merge' })
+    await testEnv.settle()
+    expect((await read(testEnv.client, ClusterRole, 'app-a')).metadata.labels).toHaveProperty(['muster.dev/owner'])
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ClusterRole, 'app-a')).toBe(false)
+    await testEnv.close()
   })
 
   it('of a free-style controller goes with its CR, too', async () => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       writes: [ClusterRole, ConfigMap],
       reconcile: ({ cr }) => ({
         objects: [
@@ -310,25 +310,25 @@ describe('what an owner reference cannot reach is known by a label', () => {
         ].slice(0, cr.spec.size),
       }),
     })
-    await trial.create(Namespace, namespace)
-    await trial.create(AppKind, app('a', { size: 3 }))
-    await trial.settle()
-    expect(operations(trial.ledgers)[0]).toBe('finalizerAdded cr')
-    expect(await exists(trial.client, ConfigMap, 'near')).toBe(true)
-    await trial.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'near')).toBe(false)
-    expect(await exists(trial.client, ConfigMap, 'free', 'other')).toBe(false)
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, ClusterRole, 'free')).toBe(false)
-    expect(await exists(trial.client, AppKind, 'a')).toBe(false)
-    await trial.close()
+    await testEnv.create(Namespace, namespace)
+    await testEnv.create(AppKind, app('a', { size: 3 }))
+    await testEnv.settle()
+    expect(operations(testEnv.ledgers)[0]).toBe('finalizerAdded cr')
+    expect(await exists(testEnv.client, ConfigMap, 'near')).toBe(true)
+    await testEnv.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'near')).toBe(false)
+    expect(await exists(testEnv.client, ConfigMap, 'free', 'other')).toBe(false)
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ClusterRole, 'free')).toBe(false)
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(false)
+    await testEnv.close()
   })
 })
 
 describe('free style', () => {
-  it('tells two objects of one name in two namespaces apart', async () => {
+  it('distinguishes two objects of one name in two namespaces', async () => {
     const labels = { app: 'a' }
     const deployment = (namespace: string): UntypedObject => ({
       apiVersion: 'apps/v1',
@@ -340,32 +340,32 @@ describe('free style', () => {
         template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'app:1' }] } },
       },
     })
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       writes: [Deployment],
       reconcile: () => ({ objects: [deployment('default'), deployment('other')] }),
     })
-    await trial.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect([...(trial.ledgers.at(-1)?.health.keys() ?? [])]).toEqual(['Deployment/same', 'Deployment/other/same'])
-    await trial.close()
+    await testEnv.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect([...(testEnv.ledgers.at(-1)?.health.keys() ?? [])]).toEqual(['Deployment/same', 'Deployment/other/same'])
+    await testEnv.close()
   })
 })
 
 describe('owned: false', () => {
   it('outlives its CR, is never pruned, and is kept as wanted by the next CR of that name', async () => {
     const kept = defineDependent({ for: AppKind, kind: ConfigMap, owned: false, fromCR: (at) => ({ data: data(at) }) })
-    const trial = await tryApp({ resources: [kept] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'a')).metadata.ownerReferences).toBeUndefined()
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(true)
-    await trial.create(AppKind, app('a', { text: 'again' }))
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ text: 'again' })
-    await trial.close()
+    const testEnv = await tryApp({ resources: [kept] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'a')).metadata.ownerReferences).toBeUndefined()
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
+    await testEnv.create(AppKind, app('a', { text: 'again' }))
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ text: 'again' })
+    await testEnv.close()
   })
 
   it('two CRs that want the same one differently do not write in turns for ever', async () => {
@@ -376,14 +376,14 @@ describe('owned: false', () => {
       name: () => 'shared',
       fromCR: (at) => ({ data: data(at) }),
     })
-    const trial = await tryApp({ resources: [kept] })
-    await trial.create(AppKind, app('a', { text: 'one' }))
-    await trial.create(AppKind, app('b', { text: 'two' }))
-    await trial.settle()
-    const { writes } = since(trial)
-    await trial.settle(60_000)
+    const testEnv = await tryApp({ resources: [kept] })
+    await testEnv.create(AppKind, app('a', { text: 'one' }))
+    await testEnv.create(AppKind, app('b', { text: 'two' }))
+    await testEnv.settle()
+    const { writes } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(writes().length).toBeLessThan(10)
-    await trial.close()
+    await testEnv.close()
   })
 })
 
@@ -395,44 +395,44 @@ describe('pruning', () => {
     each: ({ cr }) => cr.spec.parts ?? {},
     fromCR: ({ key, item }) => ({ data: { [key]: item } }),
   })
-  const names = async (trial: TestEnvironment): Promise<readonly string[]> => {
-    const { items } = await trial.client.list(ConfigMap, { namespace: 'default' })
+  const names = async (testEnv: TestEnvironment): Promise<readonly string[]> => {
+    const { items } = await testEnv.client.list(ConfigMap, { namespace: 'default' })
     return items.map(({ metadata }) => metadata.name ?? '').toSorted()
   }
 
   it('one of N that is no longer returned goes, the others stay as they are', async () => {
-    const trial = await tryApp({ resources: [bulk] })
-    await trial.create(AppKind, app('a', { parts: { x: '1', y: '2', z: '3' } }))
-    await trial.settle()
+    const testEnv = await tryApp({ resources: [bulk] })
+    await testEnv.create(AppKind, app('a', { parts: { x: '1', y: '2', z: '3' } }))
+    await testEnv.settle()
     const mine = ['a-x', 'a-y', 'a-z']
-    expect((await names(trial)).filter((name) => name.startsWith('a-'))).toEqual(mine)
-    const { writes } = since(trial)
-    await trial.client.patch(AppKind, ref, { spec: { parts: { y: null } } }, { type: 'merge' })
-    await trial.settle()
-    expect((await names(trial)).filter((name) => name.startsWith('a-'))).toEqual(['a-x', 'a-z'])
+    expect((await names(testEnv)).filter((name) => name.startsWith('a-'))).toEqual(mine)
+    const { writes } = since(testEnv)
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: { y: null } } }, { type: 'merge' })
+    await testEnv.settle()
+    expect((await names(testEnv)).filter((name) => name.startsWith('a-'))).toEqual(['a-x', 'a-z'])
     expect(writes().filter((write) => write.includes('/configmaps/'))).toEqual([
       'DELETE /api/v1/namespaces/default/configmaps/a-y',
     ])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('never touches what others made, even if they say that the CR owns it', async () => {
-    const trial = await tryApp({ resources: [bulk] })
-    const { metadata } = await trial.create(AppKind, app('a', { parts: { x: '1' } }))
+    const testEnv = await tryApp({ resources: [bulk] })
+    const { metadata } = await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
     const ownerReferences = [
       { apiVersion: 'test.example.com/v1', kind: 'App', name: 'a', uid: metadata.uid!, controller: true },
     ]
-    await trial.create(ConfigMap, configMap('theirs', {}, { ownerReferences }))
+    await testEnv.create(ConfigMap, configMap('theirs', {}, { ownerReferences }))
     const mark = { 'muster.dev/desired': 'kit.app:0123' }
-    await trial.create(ConfigMap, configMap('marked', {}, { annotations: mark }))
-    await trial.settle()
-    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
-    await trial.settle()
-    const left = await names(trial)
+    await testEnv.create(ConfigMap, configMap('marked', {}, { annotations: mark }))
+    await testEnv.settle()
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await testEnv.settle()
+    const left = await names(testEnv)
     expect(left).toContain('theirs')
     expect(left).toContain('marked')
     expect(left).not.toContain('a-x')
-    await trial.close()
+    await testEnv.close()
   })
 
   it('takes a resource that has become inactive, and makes it again', async () => {
@@ -442,15 +442,15 @@ describe('pruning', () => {
       activeWhen: ({ cr }) => cr.spec.size > 1,
       initial: { stringData: { a: 'b' } },
     })
-    const trial = await tryApp({ resources: [secret] })
-    await trial.create(AppKind, app('a', { size: 2 }))
-    await trial.settle()
+    const testEnv = await tryApp({ resources: [secret] })
+    await testEnv.create(AppKind, app('a', { size: 2 }))
+    await testEnv.settle()
     for (const size of [1, 2, 1]) {
-      await trial.client.patch(AppKind, ref, { spec: { size } }, { type: 'merge' })
-      await trial.settle()
-      expect(await exists(trial.client, Secret, 'a')).toBe(size > 1)
+      await testEnv.client.patch(AppKind, ref, { spec: { size } }, { type: 'merge' })
+      await testEnv.settle()
+      expect(await exists(testEnv.client, Secret, 'a')).toBe(size > 1)
     }
-    await trial.close()
+    await testEnv.close()
   })
 
   it('never happens after a failure', async () => {
@@ -462,30 +462,30 @@ describe('pruning', () => {
         return {}
       },
     })
-    const trial = await tryApp({ resources: [bulk, fragile] })
-    await trial.create(AppKind, app('a', { parts: { x: '1' } }))
-    await trial.settle()
-    await trial.client.patch(AppKind, ref, { spec: { text: 'bad', parts: null } }, { type: 'merge' })
-    await trial.settle(60_000)
-    expect(await exists(trial.client, ConfigMap, 'a-x')).toBe(true)
-    await trial.client.patch(AppKind, ref, { spec: { text: 'good' } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'a-x')).toBe(false)
-    await trial.close()
+    const testEnv = await tryApp({ resources: [bulk, fragile] })
+    await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
+    await testEnv.settle()
+    await testEnv.client.patch(AppKind, ref, { spec: { text: 'bad', parts: null } }, { type: 'merge' })
+    await testEnv.settle(60_000)
+    expect(await exists(testEnv.client, ConfigMap, 'a-x')).toBe(true)
+    await testEnv.client.patch(AppKind, ref, { spec: { text: 'good' } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'a-x')).toBe(false)
+    await testEnv.close()
   })
 
   it.each([null, ''])('goes even where another actor took its mark away: %j', async (mark) => {
-    const trial = await tryApp({ resources: [bulk] })
-    await trial.create(AppKind, app('a', { parts: { x: '1' } }))
-    await trial.settle()
-    await trial.stop()
+    const testEnv = await tryApp({ resources: [bulk] })
+    await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
+    await testEnv.settle()
+    await testEnv.stop()
     const annotations = { 'muster.dev/desired': mark }
-    await trial.client.patch(ConfigMap, { ...ref, name: 'a-x' }, { metadata: { annotations } }, { type: 'merge' })
-    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
-    await trial.restart()
-    await trial.settle()
-    expect(await names(trial)).not.toContain('a-x')
-    await trial.close()
+    await testEnv.client.patch(ConfigMap, { ...ref, name: 'a-x' }, { metadata: { annotations } }, { type: 'merge' })
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await testEnv.restart()
+    await testEnv.settle()
+    expect(await names(testEnv)).not.toContain('a-x')
+    await testEnv.close()
   })
 
   it('leaves alone what another controller of the operator made of the same kind for its own CRs', async () => {
@@ -500,20 +500,20 @@ describe('pruning', () => {
         }),
       ],
     })
-    const trial = await openTestEnvironment(operator)
-    await trial.create(AppKind, app('a', { parts: { x: '1' } }))
-    await trial.create(OtherKind, {
+    const testEnv = await openTestEnvironment(operator)
+    await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
+    await testEnv.create(OtherKind, {
       apiVersion: 'test.example.com/v1',
       kind: 'Other',
       metadata: { name: 'a', namespace: 'default' },
       spec: {},
     })
-    await trial.settle()
-    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
-    await trial.settle()
-    const left = await names(trial)
+    await testEnv.settle()
+    await testEnv.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await testEnv.settle()
+    const left = await names(testEnv)
     expect(left).toContain('of-other')
     expect(left).not.toContain('a-x')
-    await trial.close()
+    await testEnv.close()
   })
 })

@@ -12,37 +12,37 @@ const config = defineDependent({
 
 describe('what a server refuses for good', () => {
   it('is not sent again while nothing changed, however often the controller looks', async () => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [config],
       resyncMs: 1000,
       steps: { ErrorManager: ({ requeueAfter }) => requeueAfter(1000) },
     })
-    await trial.create(App, app('a', { text: 'not a label!' }))
-    await trial.settle(5000)
-    expect(await conditionsOf(trial.client, 'a')).toMatchObject({
+    await testEnv.create(App, app('a', { text: 'not a label!' }))
+    await testEnv.settle(5000)
+    expect(await conditionsOf(testEnv.client, 'a')).toMatchObject({
       Stalled: { status: 'True' },
       Ready: { status: 'False' },
     })
-    const after = since(trial)
-    const looks = trial.ledgers.length
-    await trial.settle(60_000)
-    expect(trial.ledgers.length).toBeGreaterThan(looks + 10)
+    const after = since(testEnv)
+    const looks = testEnv.ledgers.length
+    await testEnv.settle(60_000)
+    expect(testEnv.ledgers.length).toBeGreaterThan(looks + 10)
     expect(after.writes()).toEqual([])
-    await trial.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { text: 'fine' } }, { type: 'merge' })
-    await trial.settle(5000)
-    expect(operations(trial.ledgers)).toContain('created configMap')
-    await trial.close()
+    await testEnv.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { text: 'fine' } }, { type: 'merge' })
+    await testEnv.settle(5000)
+    expect(operations(testEnv.ledgers)).toContain('created configMap')
+    await testEnv.close()
   })
 
   it('is known to the step that manages errors', async () => {
     const seen: (string | undefined)[] = []
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [config],
       steps: { ErrorManager: ({ failure }) => void seen.push(failure?.reason) },
     })
-    await trial.create(App, app('a', { text: 'not a label!' }))
-    await trial.settle(1000)
+    await testEnv.create(App, app('a', { text: 'not a label!' }))
+    await testEnv.settle(1000)
     expect(seen[0]).toBe('Invalid')
-    await trial.close()
+    await testEnv.close()
   })
 })

@@ -19,71 +19,71 @@ const config = defineDependent({
   fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }),
 })
 
-async function set(trial: TestEnvironment, spec: object): Promise<void> {
-  await trial.client.patch(AppKind, ref, { spec }, { type: 'merge' })
-  await trial.settle()
+async function set(testEnv: TestEnvironment, spec: object): Promise<void> {
+  await testEnv.client.patch(AppKind, ref, { spec }, { type: 'merge' })
+  await testEnv.settle()
 }
 
-async function eventsAbout(trial: TestEnvironment): Promise<readonly string[]> {
-  const { items } = await trial.client.list(Event, { namespace: 'default' })
+async function eventsAbout(testEnv: TestEnvironment): Promise<readonly string[]> {
+  const { items } = await testEnv.client.list(Event, { namespace: 'default' })
   return items.map((event) => [event['type'], event['reason'], event['count']].join(' ')).toSorted()
 }
 
 describe('conditions', () => {
   it('carry the generation, and their time changes with their status alone', async () => {
-    const trial = await tryApp({ resources: [config] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const first = await conditionsOf(trial.client, 'a')
+    const testEnv = await tryApp({ resources: [config] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const first = await conditionsOf(testEnv.client, 'a')
     expect(first).toMatchObject({
       Ready: { status: 'True', reason: 'Ready', observedGeneration: 1 },
       Reconciled: { status: 'True', reason: 'Success', observedGeneration: 1 },
     })
-    await trial.clock.advance(60_000)
-    await set(trial, { text: 'two' })
-    const second = await conditionsOf(trial.client, 'a')
+    await testEnv.clock.advance(60_000)
+    await set(testEnv, { text: 'two' })
+    const second = await conditionsOf(testEnv.client, 'a')
     expect(second['Ready']).toEqual({ ...first['Ready'], observedGeneration: 2 })
-    expect(((await read(trial.client, AppKind, 'a'))['status'] as JsonObject)['observedGeneration']).toBe(2)
-    await trial.close()
+    expect(((await read(testEnv.client, AppKind, 'a'))['status'] as JsonObject)['observedGeneration']).toBe(2)
+    await testEnv.close()
   })
 
   it('say the same after what created and what found: one write, however often it is looked at', async () => {
-    const trial = await tryApp({ resources: [config], resyncMs: 10_000 })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { sent } = since(trial)
-    const before = trial.ledgers.length
-    await trial.clock.advance(100_000)
-    expect(trial.ledgers.length).toBeGreaterThan(before + 8)
+    const testEnv = await tryApp({ resources: [config], resyncMs: 10_000 })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { sent } = since(testEnv)
+    const before = testEnv.ledgers.length
+    await testEnv.clock.advance(100_000)
+    expect(testEnv.ledgers.length).toBeGreaterThan(before + 8)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('Stalled appears with what only a change can mend, and goes with it', async () => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
     })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await conditionsOf(trial.client, 'a')).not.toHaveProperty('Stalled')
-    await set(trial, { text: 'bad' })
-    expect((await conditionsOf(trial.client, 'a'))['Stalled']).toMatchObject({ status: 'True', reason: 'Bad' })
-    await set(trial, { text: 'good' })
-    expect(await conditionsOf(trial.client, 'a')).not.toHaveProperty('Stalled')
-    await trial.close()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await conditionsOf(testEnv.client, 'a')).not.toHaveProperty('Stalled')
+    await set(testEnv, { text: 'bad' })
+    expect((await conditionsOf(testEnv.client, 'a'))['Stalled']).toMatchObject({ status: 'True', reason: 'Bad' })
+    await set(testEnv, { text: 'good' })
+    expect(await conditionsOf(testEnv.client, 'a')).not.toHaveProperty('Stalled')
+    await testEnv.close()
   })
 
   it.each([
     ['that reports nothing', undefined],
     ['that reports', () => ({ seen: 'me' })],
   ])('of others, and their fields of the status, stay as they are: a controller %s', async (_, status) => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [config],
       ...(status && { status }),
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
     })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
     const theirs = {
       type: 'Paid',
       status: 'True',
@@ -92,7 +92,7 @@ describe('conditions', () => {
       lastTransitionTime: '2026-01-01T00:00:00Z',
     }
     const applyTheirs = (condition: object): Promise<unknown> =>
-      trial.client.apply(
+      testEnv.client.apply(
         AppKind,
         {
           apiVersion: 'test.example.com/v1',
@@ -103,19 +103,19 @@ describe('conditions', () => {
         { fieldManager: 'billing', subresource: 'status', force: false },
       )
     await applyTheirs(theirs)
-    await trial.settle()
+    await testEnv.settle()
     for (const text of ['bad', 'good', 'bad']) {
-      await set(trial, { text })
-      expect((await conditionsOf(trial.client, 'a'))['Paid']).toEqual(theirs)
-      expect((await read(trial.client, AppKind, 'a'))['status']).toMatchObject({ count: 7 })
+      await set(testEnv, { text })
+      expect((await conditionsOf(testEnv.client, 'a'))['Paid']).toEqual(theirs)
+      expect((await read(testEnv.client, AppKind, 'a'))['status']).toMatchObject({ count: 7 })
     }
     // They are still theirs: nobody has to force anything.
     if (!status) await applyTheirs({ ...theirs, status: 'False' })
-    await trial.close()
+    await testEnv.close()
   })
 
   it('what the author no longer reports goes; what he reported stays while there is trouble', async () => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [config],
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
       status: ({ cr, own }) => ({
@@ -124,31 +124,31 @@ describe('conditions', () => {
         conditions: [{ type: 'Big', status: cr.spec.size > 1 ? 'True' : 'False', reason: 'Size' }],
       }),
     })
-    await trial.create(AppKind, app('a', { size: 3 }))
-    await trial.settle()
-    expect((await read(trial.client, AppKind, 'a'))['status']).toMatchObject({ seen: 'hello', count: 3 })
-    await set(trial, { text: 'bad' })
-    expect((await read(trial.client, AppKind, 'a'))['status']).toMatchObject({ seen: 'hello', count: 3 })
-    expect((await conditionsOf(trial.client, 'a'))['Big']?.status).toBe('True')
-    await set(trial, { text: 'good', size: 1 })
-    const { status } = (await read(trial.client, AppKind, 'a')) as { status?: JsonObject }
+    await testEnv.create(AppKind, app('a', { size: 3 }))
+    await testEnv.settle()
+    expect((await read(testEnv.client, AppKind, 'a'))['status']).toMatchObject({ seen: 'hello', count: 3 })
+    await set(testEnv, { text: 'bad' })
+    expect((await read(testEnv.client, AppKind, 'a'))['status']).toMatchObject({ seen: 'hello', count: 3 })
+    expect((await conditionsOf(testEnv.client, 'a'))['Big']?.status).toBe('True')
+    await set(testEnv, { text: 'good', size: 1 })
+    const { status } = (await read(testEnv.client, AppKind, 'a')) as { status?: JsonObject }
     expect(status).toMatchObject({ seen: 'good' })
     expect(status).not.toHaveProperty('count')
-    const { sent } = since(trial)
-    await trial.restart()
-    await trial.settle()
+    const { sent } = since(testEnv)
+    await testEnv.restart()
+    await testEnv.settle()
     expect(sent().filter((request) => !request.startsWith('GET'))).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 })
 
 describe('the ledger', () => {
   it('yields counts, a log line and the next run', async () => {
     const lines: JsonObject[] = []
-    const trial = await tryApp({ resources: [config], resyncMs: 90_000 }, { log: (line) => void lines.push(line) })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const [ledger] = trial.ledgers
+    const testEnv = await tryApp({ resources: [config], resyncMs: 90_000 }, { log: (line) => void lines.push(line) })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const [ledger] = testEnv.ledgers
     expect(Object.fromEntries(operationCounts(ledger!))).toEqual({ created: 1, statusWritten: 1 })
     expect(lines).toEqual([
       {
@@ -162,13 +162,13 @@ describe('the ledger', () => {
         requeueAfterMs: 90_000,
       },
     ])
-    await trial.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
-    await trial.settle()
+    await testEnv.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
+    await testEnv.settle()
     expect(lines.at(-1)?.['done']).toEqual(['corrected configMap (data.text)'])
-    await trial.close()
+    await testEnv.close()
   })
 
-  it('never tells what is in a Secret', async () => {
+  it('never contains values of a Secret', async () => {
     const lines: JsonObject[] = []
     const word = 'correct horse battery'
     const secret = defineDependent({
@@ -178,29 +178,29 @@ describe('the ledger', () => {
         data: { word: cr.spec.size > 1 ? `${word} is no base64!` : Buffer.from(word).toString('base64') },
       }),
     })
-    const trial = await tryApp({ resources: [secret] }, { log: (line) => void lines.push(line) })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.client.patch(Secret, ref, { data: { word: null } }, { type: 'merge' })
-    await trial.settle()
-    await set(trial, { size: 2 })
-    const { items } = await trial.client.list(Event, { namespace: 'default' })
-    const all = JSON.stringify([lines, items, trial.ledgers.map(({ entries, failure }) => [entries, failure])])
-    expect(trial.ledgers.at(-1)?.failure).toBeDefined()
+    const testEnv = await tryApp({ resources: [secret] }, { log: (line) => void lines.push(line) })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.client.patch(Secret, ref, { data: { word: null } }, { type: 'merge' })
+    await testEnv.settle()
+    await set(testEnv, { size: 2 })
+    const { items } = await testEnv.client.list(Event, { namespace: 'default' })
+    const all = JSON.stringify([lines, items, testEnv.ledgers.map(({ entries, failure }) => [entries, failure])])
+    expect(testEnv.ledgers.at(-1)?.failure).toBeDefined()
     expect(all).toContain('corrected secret (data)')
     expect(all).not.toContain(word)
     expect(all).not.toContain(Buffer.from(word).toString('base64'))
-    await trial.close()
+    await testEnv.close()
   })
 })
 
 describe('Events', () => {
-  it('are told once and counted, also across a restart', async () => {
-    const trial = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
-    await trial.create(AppKind, app('a'))
-    await trial.clock.advance(600_000)
+  it('are recorded once and counted, also across a restart', async () => {
+    const testEnv = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.clock.advance(600_000)
     const count = async (): Promise<number> => {
-      const { items } = await trial.client.list(Event, { namespace: 'default' })
+      const { items } = await testEnv.client.list(Event, { namespace: 'default' })
       const about = items.filter((event) => event['reason'] === 'Moon')
       expect(about).toHaveLength(1)
       expect(about[0]).toMatchObject({ type: 'Warning', message: 'CRChecker, cr: The moon is not full.' })
@@ -208,52 +208,52 @@ describe('Events', () => {
     }
     const before = await count()
     expect(before).toBeGreaterThan(2)
-    await trial.restart()
-    await trial.settle()
+    await testEnv.restart()
+    await testEnv.settle()
     const afterRestart = await count()
     expect(afterRestart).toBe(before + 1)
-    await trial.clock.advance(1_200_000)
+    await testEnv.clock.advance(1_200_000)
     // What came in between two writes is counted with the next.
-    expect(await count()).toBeGreaterThanOrEqual(trial.ledgers.length - 1)
-    await trial.close()
+    expect(await count()).toBeGreaterThanOrEqual(testEnv.ledgers.length - 1)
+    await testEnv.close()
   })
 
-  it('that the server has forgotten are told anew', async () => {
-    const trial = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { items } = await trial.client.list(Event, { namespace: 'default' })
-    for (const { metadata } of items) await trial.client.delete(Event, { name: metadata.name!, namespace: 'default' })
-    await trial.clock.advance(1_200_000)
-    expect((await eventsAbout(trial)).filter((event) => event.includes('Moon'))).toHaveLength(1)
-    await trial.close()
+  it('that the server has expired are recorded anew', async () => {
+    const testEnv = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { items } = await testEnv.client.list(Event, { namespace: 'default' })
+    for (const { metadata } of items) await testEnv.client.delete(Event, { name: metadata.name!, namespace: 'default' })
+    await testEnv.clock.advance(1_200_000)
+    expect((await eventsAbout(testEnv)).filter((event) => event.includes('Moon'))).toHaveLength(1)
+    await testEnv.close()
   })
 
   it('say what was changed, never that all is well', async () => {
-    const trial = await tryApp({ resources: [config] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.restart()
-    await trial.settle()
-    expect(await eventsAbout(trial)).toEqual(['Normal Created 1'])
-    await trial.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
-    await trial.settle()
-    expect(await eventsAbout(trial)).toEqual(['Normal Corrected 1', 'Normal Created 1'])
-    await trial.close()
+    const testEnv = await tryApp({ resources: [config] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.restart()
+    await testEnv.settle()
+    expect(await eventsAbout(testEnv)).toEqual(['Normal Created 1'])
+    await testEnv.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await eventsAbout(testEnv)).toEqual(['Normal Corrected 1', 'Normal Created 1'])
+    await testEnv.close()
   })
 
-  it('that cannot be written harm nobody', async () => {
+  it('that cannot be written do not fail a reconcile', async () => {
     const line = wire()
     const lines: JsonObject[] = []
-    const trial = await tryApp({ resources: [config] }, { wire: line.through, log: (one) => void lines.push(one) })
+    const testEnv = await tryApp({ resources: [config] }, { wire: line.through, log: (one) => void lines.push(one) })
     line.hinder = ({ path }) => {
       if (path.includes('/events')) throw new MusterError('Forbidden', 'no events for you')
     }
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
     expect(lines.some((one) => one['problem'] === 'an Event was not written')).toBe(true)
-    await trial.close()
+    await testEnv.close()
   })
 })
 
@@ -263,43 +263,43 @@ describe('finalizers', () => {
   it('are there before the first effect, and those of others stay', async () => {
     const seen: (readonly string[])[] = []
     const line = wire()
-    const trial = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
+    const testEnv = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
     line.hinder = async ({ method, path }) => {
       if (method === 'PATCH' && path.includes('/configmaps/')) {
-        seen.push((await read(trial.client, AppKind, 'a')).metadata.finalizers ?? [])
+        seen.push((await read(testEnv.client, AppKind, 'a')).metadata.finalizers ?? [])
       }
     }
-    await trial.create(AppKind, app('a', {}, { finalizers: ['example.com/theirs'] }))
-    await trial.settle()
+    await testEnv.create(AppKind, app('a', {}, { finalizers: ['example.com/theirs'] }))
+    await testEnv.settle()
     expect(seen).toEqual([['example.com/theirs', finalizer]])
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect((await read(trial.client, AppKind, 'a')).metadata.finalizers).toEqual(['example.com/theirs'])
-    const { writes } = since(trial)
-    await trial.settle(60_000)
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect((await read(testEnv.client, AppKind, 'a')).metadata.finalizers).toEqual(['example.com/theirs'])
+    const { writes } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(writes()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('are taken away once, though news of the end comes late and something else wakes the operator', async () => {
     const line = wire()
-    const trial = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    const { writes } = since(trial)
+    const testEnv = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    const { writes } = since(testEnv)
     const { promise: until, resolve: arrive } = Promise.withResolvers<void>()
     line.hinder = ({ method, path }) => {
       if (method === 'PATCH' && path.includes('/apps/')) line.late = { plural: 'apps', until }
     }
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await trial.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await testEnv.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
     // Its ConfigMap goes with it, and that is told in time.
     expect(writes()).toHaveLength(1)
     arrive()
-    await trial.settle()
+    await testEnv.settle()
     expect(writes()).toHaveLength(1)
-    await trial.close()
+    await testEnv.close()
   })
 
   const notDone: readonly (readonly [
@@ -322,51 +322,51 @@ describe('finalizers', () => {
   ]
   it.each(notDone)('stay when finalize %s, which is reported', async (_, finalize, message) => {
     let isMended = false
-    const trial = await tryApp({ finalize: () => (isMended ? 'done' : finalize()), timeoutMs: 5000 })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.client.delete(AppKind, ref)
-    await trial.settle(8000)
-    expect((await read(trial.client, AppKind, 'a')).metadata.finalizers).toEqual([finalizer])
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']).toMatchObject({ status: 'False' })
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.message).toMatch(message)
+    const testEnv = await tryApp({ finalize: () => (isMended ? 'done' : finalize()), timeoutMs: 5000 })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle(8000)
+    expect((await read(testEnv.client, AppKind, 'a')).metadata.finalizers).toEqual([finalizer])
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']).toMatchObject({ status: 'False' })
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.message).toMatch(message)
     isMended = true
-    await trial.restart()
-    await trial.settle(60_000)
-    expect(await trial.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
-    await trial.close()
+    await testEnv.restart()
+    await testEnv.settle(60_000)
+    expect(await testEnv.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
+    await testEnv.close()
   })
 
   it('are not asked for by controllers that have nothing to undo', async () => {
-    const trial = await tryApp({ resources: [config] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect((await read(trial.client, AppKind, 'a')).metadata.finalizers).toBeUndefined()
-    await trial.close()
+    const testEnv = await tryApp({ resources: [config] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect((await read(testEnv.client, AppKind, 'a')).metadata.finalizers).toBeUndefined()
+    await testEnv.close()
   })
 })
 
 describe('what fails again and again', () => {
   async function failing(throwing: () => void, backOff = { firstMs: 1000, mostMs: 8000 }): Promise<TestEnvironment> {
-    const trial = await tryApp({ check: throwing, backOff })
-    await trial.create(AppKind, app('a'))
-    await trial.settle(0)
-    return trial
+    const testEnv = await tryApp({ check: throwing, backOff })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle(0)
+    return testEnv
   }
-  const times = (trial: TestEnvironment): readonly number[] =>
-    trial.ledgers.map(({ startedAt }) => Math.round((startedAt - trial.ledgers[0]!.startedAt) / 100) / 10)
+  const times = (testEnv: TestEnvironment): readonly number[] =>
+    testEnv.ledgers.map(({ startedAt }) => Math.round((startedAt - testEnv.ledgers[0]!.startedAt) / 100) / 10)
 
   it('is tried less and less often, up to a cap', async () => {
-    const trial = await failing(() => tryLater('Moon', 'no'))
-    await trial.clock.advance(40_000)
-    expect(times(trial)).toEqual([0, 1, 3, 7, 15, 23, 31, 39])
-    await trial.close()
+    const testEnv = await failing(() => tryLater('Moon', 'no'))
+    await testEnv.clock.advance(40_000)
+    expect(times(testEnv)).toEqual([0, 1, 3, 7, 15, 23, 31, 39])
+    await testEnv.close()
   })
 
   it('begins anew with another reason, and after success', async () => {
     let count = 0
     const script = ['A', 'A', 'A', 'B', 'B', '', 'A', 'A']
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       backOff: { firstMs: 1000, mostMs: 100_000 },
       resyncMs: 1000,
       check: () => {
@@ -375,45 +375,45 @@ describe('what fails again and again', () => {
         if (reason !== '') tryLater(reason, 'no')
       },
     })
-    await trial.create(AppKind, app('a'))
-    await trial.settle(0)
-    await trial.clock.advance(60_000)
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle(0)
+    await testEnv.clock.advance(60_000)
     // A A A: 1 2 4; B B: 1 2; success: 1; A A: 1 2
-    expect(times(trial)).toEqual([0, 1, 3, 7, 8, 10, 11, 12, 14])
-    await trial.close()
+    expect(times(testEnv)).toEqual([0, 1, 3, 7, 8, 10, 11, 12, 14])
+    await testEnv.close()
   })
 
   it('is counted for each object on its own', async () => {
-    const trial = await tryApp({ check: () => tryLater('Moon', 'no'), backOff: { firstMs: 1000, mostMs: 8000 } })
-    await trial.create(AppKind, app('a'))
-    await trial.clock.advance(20_000)
-    await trial.create(AppKind, app('b'))
-    await trial.clock.advance(3500)
-    expect(trial.ledgers.filter(({ key }) => key === 'default/b').length).toBe(3)
-    await trial.close()
+    const testEnv = await tryApp({ check: () => tryLater('Moon', 'no'), backOff: { firstMs: 1000, mostMs: 8000 } })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.clock.advance(20_000)
+    await testEnv.create(AppKind, app('b'))
+    await testEnv.clock.advance(3500)
+    expect(testEnv.ledgers.filter(({ key }) => key === 'default/b').length).toBe(3)
+    await testEnv.close()
   })
 
   it('is tried at once when something changes', async () => {
-    const trial = await failing(() => tryLater('Moon', 'no'), { firstMs: 100_000, mostMs: 100_000 })
-    expect(trial.ledgers).toHaveLength(1)
-    await set(trial, { text: 'new' })
-    expect(trial.ledgers).toHaveLength(2)
-    await trial.close()
+    const testEnv = await failing(() => tryLater('Moon', 'no'), { firstMs: 100_000, mostMs: 100_000 })
+    expect(testEnv.ledgers).toHaveLength(1)
+    await set(testEnv, { text: 'new' })
+    expect(testEnv.ledgers).toHaveLength(2)
+    await testEnv.close()
   })
 
   it('is not tried at all when only a change can mend it', async () => {
     for (const end of [() => fail('Bad', 'no'), () => giveUp('Bad', 'no')]) {
-      const trial = await failing(end)
-      await trial.clock.advance(600_000)
-      expect(trial.ledgers).toHaveLength(1)
-      await set(trial, { text: 'new' })
-      expect(trial.ledgers).toHaveLength(2)
-      await trial.close()
+      const testEnv = await failing(end)
+      await testEnv.clock.advance(600_000)
+      expect(testEnv.ledgers).toHaveLength(1)
+      await set(testEnv, { text: 'new' })
+      expect(testEnv.ledgers).toHaveLength(2)
+      await testEnv.close()
     }
   })
 
-  it('waits as long as it is told to, even if something else was due earlier', async () => {
-    const trial = await tryApp({
+  it('waits as long as requested, even if something else was due earlier', async () => {
+    const testEnv = await tryApp({
       steps: {
         async CRChecker({ requeueAfter }, next) {
           requeueAfter(500)
@@ -422,36 +422,36 @@ describe('what fails again and again', () => {
       },
       check: () => tryLater('Moon', 'no', { afterMs: 20_000 }),
     })
-    await trial.create(AppKind, app('a'))
-    await trial.clock.advance(19_000)
-    expect(trial.ledgers).toHaveLength(1)
-    await trial.clock.advance(2000)
-    expect(trial.ledgers).toHaveLength(2)
-    await trial.close()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.clock.advance(19_000)
+    expect(testEnv.ledgers).toHaveLength(1)
+    await testEnv.clock.advance(2000)
+    expect(testEnv.ledgers).toHaveLength(2)
+    await testEnv.close()
   })
 
   it('what is refused for now waits as the server says', async () => {
     const line = wire()
-    const trial = await tryApp({ resources: [config] }, { wire: line.through })
+    const testEnv = await tryApp({ resources: [config] }, { wire: line.through })
     line.hinder = ({ path }) => {
       if (path.includes('/configmaps/a')) {
         throw new MusterError('TooManyRequests', 'too many', { retryAfterMs: 30_000 })
       }
     }
-    await trial.create(AppKind, app('a'))
-    await trial.settle(0)
-    await trial.clock.advance(1000)
-    const first = trial.ledgers.length
-    expect(trial.ledgers.at(-1)?.requeueAfterMs).toBeGreaterThanOrEqual(30_000)
-    await trial.clock.advance(20_000)
-    expect(trial.ledgers).toHaveLength(first)
-    await trial.close()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle(0)
+    await testEnv.clock.advance(1000)
+    const first = testEnv.ledgers.length
+    expect(testEnv.ledgers.at(-1)?.requeueAfterMs).toBeGreaterThanOrEqual(30_000)
+    await testEnv.clock.advance(20_000)
+    expect(testEnv.ledgers).toHaveLength(first)
+    await testEnv.close()
   })
 
   it('a conflict is retried soon and quietly', async () => {
     const line = wire()
     const lines: JsonObject[] = []
-    const trial = await tryApp(
+    const testEnv = await tryApp(
       { resources: [config], finalize: () => 'done' },
       { wire: line.through, log: (one) => void lines.push(one) },
     )
@@ -459,33 +459,33 @@ describe('what fails again and again', () => {
     line.hinder = async ({ method, path }) => {
       if (method !== 'PATCH' || !path.includes('/apps/a') || count++ > 0) return
       // Somebody is faster.
-      await trial.client.patch(AppKind, ref, { metadata: { labels: { fast: 'yes' } } }, { type: 'merge' })
+      await testEnv.client.patch(AppKind, ref, { metadata: { labels: { fast: 'yes' } } }, { type: 'merge' })
     }
-    await trial.create(AppKind, app('a'))
-    await trial.settle(5000)
-    expect(trial.ledgers[0]?.failure?.retry).toBe('conflict')
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle(5000)
+    expect(testEnv.ledgers[0]?.failure?.retry).toBe('conflict')
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
     expect(lines.filter((one) => one['outcome'] === 'failed')).toEqual([])
-    expect((await eventsAbout(trial)).filter((event) => event.startsWith('Warning'))).toEqual([])
-    await trial.close()
+    expect((await eventsAbout(testEnv)).filter((event) => event.startsWith('Warning'))).toEqual([])
+    await testEnv.close()
   })
 
   it('one that only a change can mend does not keep another from being tried again', async () => {
     const line = wire()
     const stuck = defineDependent({ for: AppKind, kind: ConfigMap, id: 'stuck', name: () => 'taken' })
     const passing = defineDependent({ for: AppKind, kind: Secret, id: 'passing' })
-    const trial = await tryApp({ resources: [stuck, passing] }, { wire: line.through })
-    await trial.create(ConfigMap, configMap('taken'))
+    const testEnv = await tryApp({ resources: [stuck, passing] }, { wire: line.through })
+    await testEnv.create(ConfigMap, configMap('taken'))
     let isDown = true
     line.hinder = ({ path }) => {
       if (isDown && path.includes('/secrets/')) throw new MusterError('ServiceUnavailable', 'not yet')
     }
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(operations(trial.ledgers)).toContain('failed passing')
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(operations(testEnv.ledgers)).toContain('failed passing')
     isDown = false
-    await trial.settle(60_000)
-    expect(operations(trial.ledgers)).toContain('created passing')
-    await trial.close()
+    await testEnv.settle(60_000)
+    expect(operations(testEnv.ledgers)).toContain('created passing')
+    await testEnv.close()
   })
 })

@@ -324,7 +324,7 @@ describe('what a Secret holds', () => {
     await telling.stop()
   })
 
-  it('is in nothing that is told of a finding about it', async () => {
+  it('is in no report of a finding about it', async () => {
     const telling = openTelling()
     const { clock, client: person } = telling.cluster
     for (const kind of found) await person.create(crds, kind.crd() as unknown as UntypedObject)

@@ -31,38 +31,38 @@ async function run(
   options: AppController,
   spec: Readonly<Record<string, unknown>> = {},
   trialOptions: TestEnvironmentOptions = {},
-): Promise<{ readonly trial: TestEnvironment; readonly ledger: Ledger }> {
-  const trial = await tryApp(options, trialOptions)
-  await trial.create(AppKind, app('a', spec))
-  await trial.settle(0)
-  const [ledger] = trial.ledgers
+): Promise<{ readonly testEnv: TestEnvironment; readonly ledger: Ledger }> {
+  const testEnv = await tryApp(options, trialOptions)
+  await testEnv.create(AppKind, app('a', spec))
+  await testEnv.settle(0)
+  const [ledger] = testEnv.ledgers
   if (!ledger) throw new Error('nothing was reconciled')
-  return { trial, ledger }
+  return { testEnv, ledger }
 }
 
 describe('the path', () => {
   it('is recorded', async () => {
-    const { trial, ledger } = await run({ resources: [config] })
+    const { testEnv, ledger } = await run({ resources: [config] })
     expect(ledger.path).toEqual(happy)
-    await trial.client.delete(AppKind, ref)
-    await trial.close()
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.close()
   })
 
   it('goes by CRFinalizer, and not by CRChecker, when the CR is being deleted', async () => {
-    const { trial } = await run({
+    const { testEnv } = await run({
       resources: [config],
       finalize: () => 'done',
       check: ({ cr }) => {
         if (cr.spec.text === 'bad') giveUp('Bad', 'It is bad.')
       },
     })
-    await trial.client.patch(AppKind, ref, { spec: { text: 'bad' } }, { type: 'merge' })
-    await trial.settle()
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(trial.ledgers.at(-1)?.path).toEqual(['CRGetter', 'CRFinalizer'])
-    expect(await exists(trial.client, AppKind, 'a')).toBe(false)
-    await trial.close()
+    await testEnv.client.patch(AppKind, ref, { spec: { text: 'bad' } }, { type: 'merge' })
+    await testEnv.settle()
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(testEnv.ledgers.at(-1)?.path).toEqual(['CRGetter', 'CRFinalizer'])
+    expect(await exists(testEnv.client, AppKind, 'a')).toBe(false)
+    await testEnv.close()
   })
 
   const steps = happy.filter((name): name is StepName => name !== 'none')
@@ -72,22 +72,22 @@ describe('the path', () => {
       [() => tryLater('Later', 'Not now.'), 'ErrorManager', 'Later'],
       [() => giveUp('Enough', 'It makes no sense.'), 'GiveUpManager', 'Enough'],
     ] as const) {
-      const { trial, ledger } = await run({ resources: [config], steps: { [step]: end } })
+      const { testEnv, ledger } = await run({ resources: [config], steps: { [step]: end } })
       expect(ledger.path).toEqual([...happy.slice(0, happy.indexOf(step) + 1), last])
-      const { Reconciled, Stalled } = await conditionsOf(trial.client, 'a')
+      const { Reconciled, Stalled } = await conditionsOf(testEnv.client, 'a')
       expect(Reconciled).toMatchObject({ status: 'False', reason })
       expect(Stalled?.reason).toBe(reason === 'Later' ? undefined : reason)
       expect(ledger.requeueAfterMs !== undefined).toBe(reason === 'Later')
-      await trial.close()
+      await testEnv.close()
     }
   })
 
   it('CRFinalizer: a failure leads to ErrorManager', async () => {
-    const { trial } = await run({ finalize: () => fail('Broken', 'It broke.') })
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(trial.ledgers.at(-1)?.path).toEqual(['CRGetter', 'CRFinalizer', 'ErrorManager'])
-    await trial.close()
+    const { testEnv } = await run({ finalize: () => fail('Broken', 'It broke.') })
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(testEnv.ledgers.at(-1)?.path).toEqual(['CRGetter', 'CRFinalizer', 'ErrorManager'])
+    await testEnv.close()
   })
 })
 
@@ -96,7 +96,7 @@ describe('a step that an author overrides', () => {
     '%s: next() does what it does by default, and the author may do more before and after',
     async (step) => {
       const heard: string[] = []
-      const { trial, ledger } = await run({
+      const { testEnv, ledger } = await run({
         resources: [config],
         steps: {
           [step]: async (_: unknown, next: () => Promise<void>) => {
@@ -109,26 +109,26 @@ describe('a step that an author overrides', () => {
       expect(heard).toEqual(['before', 'after'])
       expect(ledger.path).toEqual(happy)
       expect(ledger.failure).toBeUndefined()
-      expect(await exists(trial.client, ConfigMap, 'a')).toBe(true)
-      await trial.close()
+      expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
+      await testEnv.close()
     },
   )
 
   it('Updater: without next() nothing is written', async () => {
-    const { trial } = await run({ resources: [config], steps: { Updater: () => undefined } })
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(false)
-    await trial.close()
+    const { testEnv } = await run({ resources: [config], steps: { Updater: () => undefined } })
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(false)
+    await testEnv.close()
   })
 
   it('Mutator: without next() and without want() the error says what is missing', async () => {
-    const { trial, ledger } = await run({ resources: [config], steps: { Mutator: () => undefined } })
+    const { testEnv, ledger } = await run({ resources: [config], steps: { Mutator: () => undefined } })
     expect(ledger.failure).toMatchObject({ reason: 'InvalidResource', subject: 'configMap' })
     expect(ledger.failure?.message).toContain('Mutator')
-    await trial.close()
+    await testEnv.close()
   })
 
   it('Mutator: may want something else, and it is kept so', async () => {
-    const { trial } = await run({
+    const { testEnv } = await run({
       resources: [config],
       steps: {
         async Mutator(context, next) {
@@ -144,16 +144,16 @@ describe('a step that an author overrides', () => {
         },
       },
     })
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ other: 'yes' })
-    await trial.client.patch(ConfigMap, ref, { data: { other: 'no' } }, { type: 'merge' })
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ other: 'yes' })
-    await trial.close()
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ other: 'yes' })
+    await testEnv.client.patch(ConfigMap, ref, { data: { other: 'no' } }, { type: 'merge' })
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ other: 'yes' })
+    await testEnv.close()
   })
 
   it('ObjectsGetter: may register more, and what it no longer registers is pruned', async () => {
     const more = defineDependent({ for: AppKind, kind: Secret, id: 'more', initial: { stringData: { a: 'b' } } })
-    const { trial } = await run(
+    const { testEnv } = await run(
       {
         resources: [config],
         writes: [Secret],
@@ -166,15 +166,15 @@ describe('a step that an author overrides', () => {
       },
       { size: 2 },
     )
-    expect(await exists(trial.client, Secret, 'a')).toBe(true)
-    await trial.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, Secret, 'a')).toBe(false)
-    await trial.close()
+    expect(await exists(testEnv.client, Secret, 'a')).toBe(true)
+    await testEnv.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, Secret, 'a')).toBe(false)
+    await testEnv.close()
   })
 
   it('may catch what next() throws', async () => {
-    const { trial, ledger } = await run({
+    const { testEnv, ledger } = await run({
       resources: [config],
       check: () => fail('Broken', 'It broke.'),
       steps: {
@@ -184,11 +184,11 @@ describe('a step that an author overrides', () => {
       },
     })
     expect(ledger.path).toEqual(happy)
-    await trial.close()
+    await testEnv.close()
   })
 
   it('may end before next() has, or call it twice: it is done once', async () => {
-    const { trial, ledger } = await run({
+    const { testEnv, ledger } = await run({
       resources: [config],
       steps: {
         Updater(_, next) {
@@ -201,17 +201,17 @@ describe('a step that an author overrides', () => {
       },
     })
     expect(operations([ledger])).toEqual(['created configMap', 'statusWritten cr'])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('may ask to be run again', async () => {
-    const { trial } = await run({ steps: { SuccessManager: ({ requeueAfter }) => requeueAfter(5000) } })
-    const before = trial.ledgers.length
-    await trial.clock.advance(4000)
-    expect(trial.ledgers.length).toBe(before)
-    await trial.clock.advance(1500)
-    expect(trial.ledgers.length).toBe(before + 1)
-    await trial.close()
+    const { testEnv } = await run({ steps: { SuccessManager: ({ requeueAfter }) => requeueAfter(5000) } })
+    const before = testEnv.ledgers.length
+    await testEnv.clock.advance(4000)
+    expect(testEnv.ledgers.length).toBe(before)
+    await testEnv.clock.advance(1500)
+    expect(testEnv.ledgers.length).toBe(before + 1)
+    await testEnv.close()
   })
 })
 
@@ -238,28 +238,28 @@ describe('a graph of an author', () => {
   }
 
   it('may have more steps', async () => {
-    const { trial, ledger } = await run({
+    const { testEnv, ledger } = await run({
       resources: [config],
       graph,
       steps: { License: () => undefined, Recover: () => undefined },
     })
     expect(ledger.path).toEqual(['CRGetter', 'CRChecker', 'License', ...happy.slice(2)])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('a step that fails after another has failed before is not taken for one that went well', async () => {
-    const { trial, ledger } = await run({
+    const { testEnv, ledger } = await run({
       resources: [config],
       graph,
       check: () => tryLater('First', 'The first failure.'),
       steps: { License: () => fail('Second', 'The second failure.'), Recover: () => undefined },
     })
     expect(ledger.path).toEqual(['CRGetter', 'CRChecker', 'Recover', 'License', 'ErrorManager'])
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(false)
-    await trial.close()
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(false)
+    await testEnv.close()
   })
 
-  it('that leads in circles is cut off, told, and harms nobody else', async () => {
+  it('with a cycle is cut off and reported, and affects no other CR', async () => {
     const circle: StepGraph = {
       ...standardSteps,
       steps: {
@@ -272,14 +272,14 @@ describe('a graph of an author', () => {
         },
       },
     }
-    const { trial, ledger } = await run({ graph: circle })
+    const { testEnv, ledger } = await run({ graph: circle })
     expect(ledger.path.length).toBeLessThanOrEqual(100)
     expect(ledger.failure?.reason).toBe('StepsNeverEnd')
     expect(ledger.failure?.message).toContain('CRChecker > ObjectsGetter > Mutator')
-    const { sent } = since(trial)
-    await trial.settle(60_000)
+    const { sent } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 })
 
@@ -417,13 +417,13 @@ describe('what authors do wrong is contained, and named with its place', () => {
     ],
   ]
   it.each(mistakes)('%s', async (_, options, reason, message) => {
-    const { trial, ledger } = await run({ backOff: { firstMs: 60_000 }, ...options })
+    const { testEnv, ledger } = await run({ backOff: { firstMs: 60_000 }, ...options })
     expect(ledger.failure?.reason).toBe(reason)
-    const { Reconciled } = await conditionsOf(trial.client, 'a')
+    const { Reconciled } = await conditionsOf(testEnv.client, 'a')
     expect(Reconciled?.reason).toBe(reason)
     expect(Reconciled?.message).toMatch(message)
     expect(reason === 'Error' || errorTable[reason].cure.length > 10).toBe(true)
-    await trial.close()
+    await testEnv.close()
   })
 
   it.each([
@@ -433,15 +433,15 @@ describe('what authors do wrong is contained, and named with its place', () => {
     ['R'.repeat(3000), 'x'],
   ])('a reason or message that no condition could hold is still told (%#)', async (reason, message) => {
     for (const end of [giveUp, fail, tryLater]) {
-      const { trial, ledger } = await run({ check: () => end(reason, message), backOff: { firstMs: 60_000 } })
+      const { testEnv, ledger } = await run({ check: () => end(reason, message), backOff: { firstMs: 60_000 } })
       expect(ledger.entries.filter(({ operation }) => operation === 'statusWritten')).toHaveLength(1)
-      expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.status).toBe('False')
-      await trial.close()
+      expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.status).toBe('False')
+      await testEnv.close()
     }
   })
 
   it.each(['CRChecker', 'Updater', 'SuccessManager'] as const)('%s: what takes too long is cut off', async (step) => {
-    const { trial, ledger } = await run(
+    const { testEnv, ledger } = await run(
       { resources: [config], timeoutMs: 5000, steps: { [step]: () => new Promise<void>(() => undefined) } },
       {},
       {},
@@ -450,11 +450,11 @@ describe('what authors do wrong is contained, and named with its place', () => {
     })
     expect(ledger.failure?.reason).toBe('StepTimeout')
     expect(ledger.failure?.message).toContain(`step ${step}: no result after 5000 ms`)
-    await trial.close()
+    await testEnv.close()
   })
 
   it('one CR that makes an author’s code fail keeps no other from being reconciled', async () => {
-    const trial = await tryApp({
+    const testEnv = await tryApp({
       resources: [config],
       timeoutMs: 5000,
       async check({ cr }) {
@@ -462,10 +462,10 @@ describe('what authors do wrong is contained, and named with its place', () => {
         if (cr.metadata.name === 'hangs') await new Promise(() => undefined)
       },
     })
-    for (const name of ['throws', 'hangs', 'works']) await trial.create(AppKind, app(name))
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'works')).toBe(true)
-    expect(await exists(trial.client, ConfigMap, 'throws')).toBe(false)
-    await trial.close()
+    for (const name of ['throws', 'hangs', 'works']) await testEnv.create(AppKind, app(name))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'works')).toBe(true)
+    expect(await exists(testEnv.client, ConfigMap, 'throws')).toBe(false)
+    await testEnv.close()
   })
 })

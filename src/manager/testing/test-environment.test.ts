@@ -43,13 +43,13 @@ const cache = (size: number) => ({
   spec: { size },
 })
 
-describe('a trial', () => {
-  it('asks the webhooks that an operator declares, and converts by its conversions', async () => {
-    const trial = await openTestEnvironment(operator)
-    await trial.create(Cache, cache(3))
-    await expect(trial.create(Cache, cache(2))).rejects.toThrow('must be odd')
+describe('a test environment', () => {
+  it('calls the webhooks that an operator declares, and converts by its conversions', async () => {
+    const testEnv = await openTestEnvironment(operator)
+    await testEnv.create(Cache, cache(3))
+    await expect(testEnv.create(Cache, cache(2))).rejects.toThrow('must be odd')
     const old = typedResourceOf('cache.example.com/v1', 'Cache', { plural: 'caches', namespaced: true })
-    expect(await trial.client.get(old, { name: 'c3', namespace: 'default' })).toMatchObject({ spec: { servers: 3 } })
-    await trial.close()
+    expect(await testEnv.client.get(old, { name: 'c3', namespace: 'default' })).toMatchObject({ spec: { servers: 3 } })
+    await testEnv.close()
   })
 })

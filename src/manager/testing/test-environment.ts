@@ -1,6 +1,6 @@
 /**
- * A trial: an operator on an embedded cluster of its own, in virtual time. Nothing is mocked but the clock, the
- * randomness and the wire, and the wire is counted: what an operator asks of a server is part of what it does.
+ * A test environment: an operator on an embedded cluster of its own, in virtual time. Only the clock, randomness and
+ * the wire are replaced, and requests are recorded: the load on the API server is part of an operator's behaviour.
  */
 import { seededRandom } from '../../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
@@ -21,15 +21,18 @@ import { createWebhookHost, inProcessWebhooks } from '../webhooks/webhook-host.t
 import { startWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 
 export interface TestEnvironmentOptions extends Pick<OperatorHostOptions, 'config' | 'concurrency' | 'live' | 'log'> {
-  /** Pods are scheduled and run, Deployments make them. @default false */
+  /**
+   * Runs a scheduler, a kubelet and workload controllers: Deployments create Pods, and Pods become ready. @default
+   * false
+   */
   readonly workloads?: boolean
   /** @default 1 */
   readonly seed?: number
-  /** The operator is not started yet. @default false */
+  /** Does not start the operator. @default false */
   readonly stopped?: boolean
-  /** Its kinds are not installed yet. @default false */
+  /** Does not install its CRDs. @default false */
   readonly bare?: boolean
-  /** What the operator's requests go through: where they are lost, refused or held up. @default straight to the server */
+  /** Wraps the operator's transport, to drop, refuse or delay requests. @default no change */
   readonly wire?: (transport: Transport) => Transport
 }
 
@@ -42,21 +45,21 @@ export interface SentRequest {
 export interface TestEnvironment {
   readonly clock: VirtualClock
   readonly server: ApiServer
-  /** Somebody else's, whose requests are not counted: a person with kubectl. */
+  /** A second client, as a user with kubectl has it; its requests are not recorded. */
   readonly client: Client
-  /** What the operator did, one a reconcile. */
+  /** The ledgers of the operator's reconciles. */
   readonly ledgers: readonly Ledger[]
-  /** What the operator has sent, the watches that keep its caches aside. */
+  /** The operator's requests, except lists and watches of its caches. */
   readonly sent: readonly SentRequest[]
-  /** Of those, the ones that ask for a change. Events are told apart from what is being done: they are not among them. */
+  /** The write requests among them, except Events. */
   readonly writes: readonly SentRequest[]
-  /** Runs until nothing moves any more: no reconcile is due within `horizonMs`. @default 2000 */
+  /** Advances time until no reconcile is due within `horizonMs`. @default 2000 */
   settle(horizonMs?: number): Promise<void>
-  /** As if the process had ended, and another had begun. */
+  /** As if the process had crashed and another one had started. */
   restart(): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Installs the operator's kinds. */
+  /** Installs the operator's CRDs. */
   install(): Promise<void>
   create(resource: Resource, object: UntypedObject): Promise<UntypedObject>
   close(): Promise<void>
@@ -67,7 +70,7 @@ interface Served {
   readonly cache: SharedCache
 }
 
-/** Nobody listens there: the server asks in process. */
+/** No socket: the embedded server calls webhooks in process. */
 const address = { url: 'https://webhooks.trial' }
 
 const crds: Resource = {
@@ -126,7 +129,7 @@ export async function openTestEnvironment(
     await starting
   }
 
-  /** What is done about webhooks is the manager's, and not counted. */
+  /** Requests for webhook registrations are the manager's, and are not recorded. */
   const serve = async (): Promise<Served> => {
     const cache = createSharedCache({ client, clock, random })
     const secret = { namespace: 'default', name: 'webhook-certificates' }
@@ -157,7 +160,7 @@ export async function openTestEnvironment(
     await clock.settle()
   }
 
-  const trial: TestEnvironment = {
+  const testEnv: TestEnvironment = {
     clock,
     server,
     client,
@@ -190,10 +193,10 @@ export async function openTestEnvironment(
   }
   if (!options.bare) await install()
   if (!options.stopped) await start()
-  return trial
+  return testEnv
 }
 
-/** Watches and lists are how caches are kept; whatever else goes over the wire is counted. */
+/** Lists and watches fill caches; all other requests are recorded. */
 function counted(transport: Transport, sent: SentRequest[]): Transport {
   return {
     ...transport,

@@ -35,52 +35,52 @@ const copy = defineDependent({
   },
 })
 
-describe('a change wakes those who read what it changed', () => {
-  it('by name, and nobody else', async () => {
-    const trial = await tryApp({ resources: [copy] })
-    await trial.create(AppKind, app('a', { text: 'source' }))
-    await trial.create(AppKind, app('b', { text: 'other' }))
-    await trial.settle()
-    const from = trial.ledgers.length
-    await trial.create(ConfigMap, configMap('source', { value: '1' }))
-    await trial.settle()
-    expect(trial.ledgers.slice(from).map(({ key }) => key)).toEqual(['default/a'])
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
-    await trial.close()
+describe('a change enqueues the keys that read the changed object', () => {
+  it('by name, and no other key', async () => {
+    const testEnv = await tryApp({ resources: [copy] })
+    await testEnv.create(AppKind, app('a', { text: 'source' }))
+    await testEnv.create(AppKind, app('b', { text: 'other' }))
+    await testEnv.settle()
+    const from = testEnv.ledgers.length
+    await testEnv.create(ConfigMap, configMap('source', { value: '1' }))
+    await testEnv.settle()
+    expect(testEnv.ledgers.slice(from).map(({ key }) => key)).toEqual(['default/a'])
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
+    await testEnv.close()
   })
 
-  it('even if it comes while the very reconcile that read it is under way', async () => {
+  it('even if it comes during the reconcile that read it', async () => {
     const line = wire()
-    const trial = await tryApp({ resources: [copy] }, { wire: line.through })
+    const testEnv = await tryApp({ resources: [copy] }, { wire: line.through })
     let changed = false
     line.hinder = async ({ method, path }) => {
       if (changed || method !== 'PATCH' || !path.includes('/configmaps/a')) return
       changed = true
-      await trial.create(ConfigMap, configMap('source', { value: '1' }))
-      await trial.clock.settle()
+      await testEnv.create(ConfigMap, configMap('source', { value: '1' }))
+      await testEnv.clock.settle()
     }
-    await trial.create(AppKind, app('a', { text: 'source' }))
-    await trial.settle()
+    await testEnv.create(AppKind, app('a', { text: 'source' }))
+    await testEnv.settle()
     expect(changed).toBe(true)
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
-    await trial.close()
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
+    await testEnv.close()
   })
 
   it('even if it was made by the same operator, for another CR', async () => {
-    const trial = await tryApp({ resources: [copy] })
+    const testEnv = await tryApp({ resources: [copy] })
     // `b` copies what is made for `a`, which copies from outside.
-    await trial.create(AppKind, app('a', { text: 'source' }))
-    await trial.create(AppKind, app('b', { text: 'a' }))
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'b'))['data']).toEqual({ value: 'none' })
-    await trial.create(ConfigMap, configMap('source', { value: '1' }))
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
-    expect((await read(trial.client, ConfigMap, 'b'))['data']).toEqual({ value: '1' })
-    const { sent } = since(trial)
-    await trial.settle(60_000)
+    await testEnv.create(AppKind, app('a', { text: 'source' }))
+    await testEnv.create(AppKind, app('b', { text: 'a' }))
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'b'))['data']).toEqual({ value: 'none' })
+    await testEnv.create(ConfigMap, configMap('source', { value: '1' }))
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ value: '1' })
+    expect((await read(testEnv.client, ConfigMap, 'b'))['data']).toEqual({ value: '1' })
+    const { sent } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
   it('even if it was made by another controller of the same operator', async () => {
@@ -104,30 +104,33 @@ describe('a change wakes those who read what it changed', () => {
         defineController({ for: Part, resources: [data], finalize: () => 'done' }),
       ],
     })
-    const trial = await openTestEnvironment(operator)
-    await trial.create(AppKind, app('a', { text: 'one' }))
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'of-a'))['data']).toEqual({ text: 'one' })
+    const testEnv = await openTestEnvironment(operator)
+    await testEnv.create(AppKind, app('a', { text: 'one' }))
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'of-a'))['data']).toEqual({ text: 'one' })
     // And what the second reports comes back to the first.
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
-    await trial.client.patch(AppKind, ref, { spec: { text: 'two' } }, { type: 'merge' })
-    await trial.settle()
-    expect((await read(trial.client, ConfigMap, 'of-a'))['data']).toEqual({ text: 'two' })
-    await trial.client.delete(AppKind, ref)
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'of-a')).toBe(false)
-    const { sent } = since(trial)
-    await trial.settle(60_000)
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.client.patch(AppKind, ref, { spec: { text: 'two' } }, { type: 'merge' })
+    await testEnv.settle()
+    expect((await read(testEnv.client, ConfigMap, 'of-a'))['data']).toEqual({ text: 'two' })
+    await testEnv.client.delete(AppKind, ref)
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'of-a')).toBe(false)
+    const { sent } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 
-  it('but its own writes do not wake the reconcile that made them', async () => {
-    const trial = await tryApp({ resources: [copy], status: ({ own }) => ({ seen: own(copy)?.data?.['value'] ?? '' }) })
-    await trial.create(AppKind, app('a', { text: 'source' }))
-    await trial.settle()
-    expect(trial.ledgers).toHaveLength(1)
-    await trial.close()
+  it('but its own writes do not enqueue the key that made them', async () => {
+    const testEnv = await tryApp({
+      resources: [copy],
+      status: ({ own }) => ({ seen: own(copy)?.data?.['value'] ?? '' }),
+    })
+    await testEnv.create(AppKind, app('a', { text: 'source' }))
+    await testEnv.settle()
+    expect(testEnv.ledgers).toHaveLength(1)
+    await testEnv.close()
   })
 })
 
@@ -165,49 +168,49 @@ describe('kinds that come and go', () => {
   })
 
   it('what needs a kind waits for it, is made when it appears, and is done without when it goes', async () => {
-    const trial = await tryApp({ resources: [extra] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
+    const testEnv = await tryApp({ resources: [extra] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
     for (let round = 0; round < 2; round++) {
-      await trial.create(crds, crd)
-      await trial.settle(60_000)
-      expect((await read(trial.client, Extra, 'a'))['spec']).toEqual({ text: 'hello' })
-      expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
-      await trial.client.delete(crds, { name: 'extras.extra.example.com' })
-      await trial.settle(60_000)
-      expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
+      await testEnv.create(crds, crd)
+      await testEnv.settle(60_000)
+      expect((await read(testEnv.client, Extra, 'a'))['spec']).toEqual({ text: 'hello' })
+      expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
+      await testEnv.client.delete(crds, { name: 'extras.extra.example.com' })
+      await testEnv.settle(60_000)
+      expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
     }
     // Its objects may be seen to go before it is: one attempt to put them back is refused.
-    const failures = trial.ledgers.flatMap(({ failure }) => (failure ? [failure.message] : []))
+    const failures = testEnv.ledgers.flatMap(({ failure }) => (failure ? [failure.message] : []))
     expect(failures.filter((message) => !message.includes('serves no such resource'))).toEqual([])
     expect(failures.length).toBeLessThanOrEqual(2)
-    await trial.close()
+    await testEnv.close()
   })
 
   it('a CR kind that is installed later is reconciled then', async () => {
-    const trial = await tryApp({ resources: [copy] }, { bare: true })
-    await trial.settle()
-    await trial.install()
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(true)
-    expect(trial.ledgers.filter(({ failure }) => failure)).toEqual([])
-    await trial.close()
+    const testEnv = await tryApp({ resources: [copy] }, { bare: true })
+    await testEnv.settle()
+    await testEnv.install()
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
+    expect(testEnv.ledgers.filter(({ failure }) => failure)).toEqual([])
+    await testEnv.close()
   })
 
   it('a CR kind that goes and comes again begins anew', async () => {
-    const trial = await tryApp({ resources: [copy] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    await trial.client.delete(crds, { name: 'apps.test.example.com' })
-    await trial.settle(60_000)
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(false)
-    await trial.install()
-    await trial.create(AppKind, app('a', { text: 'x' }))
-    await trial.settle(600_000)
-    expect(await exists(trial.client, ConfigMap, 'a')).toBe(true)
-    await trial.close()
+    const testEnv = await tryApp({ resources: [copy] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    await testEnv.client.delete(crds, { name: 'apps.test.example.com' })
+    await testEnv.settle(60_000)
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(false)
+    await testEnv.install()
+    await testEnv.create(AppKind, app('a', { text: 'x' }))
+    await testEnv.settle(600_000)
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
+    await testEnv.close()
   })
 })
 
@@ -231,30 +234,35 @@ describe('dependencies', () => {
   })
 
   it('come in waves, wait for what is not ready, and say for what', async () => {
-    const trial = await tryApp({ resources: [third, second, first] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(operations(trial.ledgers)).toEqual(['created first', 'created second', 'waiting third', 'statusWritten cr'])
-    const waiting = await conditionsOf(trial.client, 'a')
+    const testEnv = await tryApp({ resources: [third, second, first] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(operations(testEnv.ledgers)).toEqual([
+      'created first',
+      'created second',
+      'waiting third',
+      'statusWritten cr',
+    ])
+    const waiting = await conditionsOf(testEnv.client, 'a')
     expect(waiting['Reconciled']).toMatchObject({ status: 'False', reason: 'Waiting' })
     expect(waiting['Reconciled']?.message).toContain('third waits for second: somebody to say that it is ready')
-    await trial.client.patch(
+    await testEnv.client.patch(
       Secret,
       { name: 'second', namespace: 'default' },
       { metadata: { annotations: { ready: 'yes' } } },
       { type: 'merge' },
     )
-    await trial.settle()
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.message).toContain('third waits for a larger size')
-    await trial.client.patch(AppKind, ref, { spec: { size: 2 } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'third')).toBe(true)
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.settle()
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.message).toContain('third waits for a larger size')
+    await testEnv.client.patch(AppKind, ref, { spec: { size: 2 } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'third')).toBe(true)
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
     // What may not be written any more stays as it is.
-    await trial.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'third')).toBe(true)
-    await trial.close()
+    await testEnv.client.patch(AppKind, ref, { spec: { size: 1 } }, { type: 'merge' })
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'third')).toBe(true)
+    await testEnv.close()
   })
 
   it('may form a chain of any length', async () => {
@@ -263,12 +271,12 @@ describe('dependencies', () => {
       const id = `n${at}`
       chain.push(defineDependent({ for: AppKind, kind: ConfigMap, id, name: () => id, dependsOn: chain.slice(-1) }))
     }
-    const trial = await tryApp({ resources: chain })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await exists(trial.client, ConfigMap, 'n39')).toBe(true)
-    expect((await conditionsOf(trial.client, 'a'))['Ready']?.status).toBe('True')
-    await trial.close()
+    const testEnv = await tryApp({ resources: chain })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, ConfigMap, 'n39')).toBe(true)
+    expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
+    await testEnv.close()
   })
 
   it('a failed one keeps back what needs it and nothing else', async () => {
@@ -286,12 +294,12 @@ describe('dependencies', () => {
       dependsOn: [failing],
     })
     const beside = defineDependent({ for: AppKind, kind: Secret, id: 'beside', name: () => 'beside' })
-    const trial = await tryApp({ resources: [failing, behind, beside] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await exists(trial.client, Secret, 'beside')).toBe(true)
-    expect(await exists(trial.client, Secret, 'behind')).toBe(false)
-    await trial.close()
+    const testEnv = await tryApp({ resources: [failing, behind, beside] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, Secret, 'beside')).toBe(true)
+    expect(await exists(testEnv.client, Secret, 'behind')).toBe(false)
+    await testEnv.close()
   })
 
   it('a question of an author that throws is a failure of that resource alone', async () => {
@@ -305,12 +313,12 @@ describe('dependencies', () => {
       },
     })
     const beside = defineDependent({ for: AppKind, kind: Secret, id: 'beside', name: () => 'beside' })
-    const trial = await tryApp({ resources: [throwing, beside] })
-    await trial.create(AppKind, app('a'))
-    await trial.settle()
-    expect(await exists(trial.client, Secret, 'beside')).toBe(true)
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.message).toBe('Updater, throwing: oh no')
-    await trial.close()
+    const testEnv = await tryApp({ resources: [throwing, beside] })
+    await testEnv.create(AppKind, app('a'))
+    await testEnv.settle()
+    expect(await exists(testEnv.client, Secret, 'beside')).toBe(true)
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.message).toBe('Updater, throwing: oh no')
+    await testEnv.close()
   })
 })
 
@@ -322,20 +330,22 @@ describe('maxCreations', () => {
       id: 'many',
       each: ({ cr }) => Object.fromEntries(Array.from({ length: cr.spec.size }, (_, at) => [`n${at}`, at])),
     })
-    const trial = await tryApp({ resources: [many], maxCreations })
-    await trial.create(AppKind, app('a', { size: 7 }))
-    await trial.settle(20_000)
-    const counts = trial.ledgers.map(({ entries }) => entries.filter(({ operation }) => operation === 'created').length)
+    const testEnv = await tryApp({ resources: [many], maxCreations })
+    await testEnv.create(AppKind, app('a', { size: 7 }))
+    await testEnv.settle(20_000)
+    const counts = testEnv.ledgers.map(
+      ({ entries }) => entries.filter(({ operation }) => operation === 'created').length,
+    )
     const full = Math.floor(7 / maxCreations)
     const expected = [
       ...Array.from({ length: full }, () => maxCreations),
       ...(7 % maxCreations ? [7 % maxCreations] : []),
     ]
     expect(counts.filter((count) => count > 0)).toEqual(expected)
-    expect((await conditionsOf(trial.client, 'a'))['Reconciled']?.status).toBe('True')
-    const { sent } = since(trial)
-    await trial.settle(60_000)
+    expect((await conditionsOf(testEnv.client, 'a'))['Reconciled']?.status).toBe('True')
+    const { sent } = since(testEnv)
+    await testEnv.settle(60_000)
     expect(sent()).toEqual([])
-    await trial.close()
+    await testEnv.close()
   })
 })

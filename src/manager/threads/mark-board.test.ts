@@ -3,17 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { createThreadWatch, type ThreadPosition, type RunMarks } from './thread-watch.ts'
-import { cell, createMarkBoard, noSeat, readBoard } from './mark-board.ts'
+import { cell, createMarkBoard, noSlot, readBoard } from './mark-board.ts'
 
 const place = (operator: string): ThreadPosition => ({ operator, controller: 'c', key: 'default/a' })
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
 describe('a mark board', () => {
-  it('tells who has the thread, for what and at which step', () => {
+  it('shows which run holds the thread, for which object and at which step', () => {
     const board = createMarkBoard()
-    const seat = board.enter({ operator: 'part', controller: 'app', key: 'default/a' })
-    board.inside(seat, 'CRChecker')
-    board.mark(seat)
+    const slot = board.enter({ operator: 'part', controller: 'app', key: 'default/a' })
+    board.inside(slot, 'CRChecker')
+    board.mark(slot)
     const culprit = { place: { operator: 'part', controller: 'app', key: 'default/a' }, step: 'CRChecker' }
     expect(readBoard(board.buffer)).toMatchObject({ holder: culprit, inside: [culprit] })
   })
@@ -53,7 +53,7 @@ describe('a mark board', () => {
         expect(named.toSorted()).toEqual([...inside].map(([run, step]) => `run-${run} ${step}`).toSorted())
         expect(reading.holder?.place.operator).toBe(holder === undefined ? undefined : `run-${holder}`)
         for (const marks of runs.values()) marks.leave()
-        expect(new Int32Array(board.buffer)[cell.seated]).toBe(0)
+        expect(new Int32Array(board.buffer)[cell.occupied]).toBe(0)
         expect(readBoard(board.buffer)?.inside).toEqual([])
       }),
     )
@@ -68,11 +68,11 @@ describe('a mark board', () => {
           maxLength: 4,
         }),
         ([operator = '', controller = '', key = '', step = '']) => {
-          const seat = board.enter({ operator, controller, key })
-          board.inside(seat, step)
-          board.mark(seat)
+          const slot = board.enter({ operator, controller, key })
+          board.inside(slot, step)
+          board.mark(slot)
           const { holder } = readBoard(board.buffer)!
-          board.leave(seat)
+          board.leave(slot)
           const pairs = [
             [operator, holder!.place.operator, 128],
             [controller, holder!.place.controller, 128],
@@ -129,27 +129,27 @@ describe('a mark board', () => {
   it('has a seat for as many as there are, and goes on without for more', () => {
     const board = createMarkBoard()
     const taken = Array.from({ length: 1100 }, (_, index) => board.enter(place(`run-${index}`)))
-    expect(new Set(taken.filter((seat) => seat !== noSeat)).size).toBe(1023)
-    for (const seat of taken) {
-      board.inside(seat, 'one')
-      board.mark(seat)
-      board.outside(seat)
-      board.leave(seat)
+    expect(new Set(taken.filter((slot) => slot !== noSlot)).size).toBe(1023)
+    for (const slot of taken) {
+      board.inside(slot, 'one')
+      board.mark(slot)
+      board.outside(slot)
+      board.leave(slot)
     }
-    expect(new Int32Array(board.buffer)[cell.seated]).toBe(0)
-    expect(board.enter(place('again'))).not.toBe(noSeat)
+    expect(new Int32Array(board.buffer)[cell.occupied]).toBe(0)
+    expect(board.enter(place('again'))).not.toBe(noSlot)
   })
 
   it('has room for many names of steps, and leaves out those beyond', () => {
     const board = createMarkBoard()
-    const seat = board.enter(place('part'))
-    for (let step = 0; step < 300; step++) board.inside(seat, `step-${step}`)
+    const slot = board.enter(place('part'))
+    for (let step = 0; step < 300; step++) board.inside(slot, `step-${step}`)
     expect(readBoard(board.buffer)!.inside[0]!.step).toBe('')
-    board.inside(seat, 'step-7')
+    board.inside(slot, 'step-7')
     expect(readBoard(board.buffer)!.inside[0]!.step).toBe('step-7')
   })
 
-  it('wakes the watcher when somebody sits down, and only if it sleeps', () => {
+  it('wakes the watchdog when a run begins, and only if it sleeps', () => {
     const board = createMarkBoard()
     const cells = new Int32Array(board.buffer)
     board.enter(place('one'))
@@ -157,6 +157,6 @@ describe('a mark board', () => {
     Atomics.store(cells, cell.asleep, 1)
     board.enter(place('other'))
     expect(Atomics.load(cells, cell.asleep)).toBe(0)
-    expect(Atomics.load(cells, cell.seated)).toBe(2)
+    expect(Atomics.load(cells, cell.occupied)).toBe(2)
   })
 })

@@ -44,7 +44,7 @@ const place = (operator: string): { operator: string; controller: string; key: s
 })
 
 describe('a thread', () => {
-  it('that is held is told of, with operator, controller, object, step and how long', () => {
+  it('that is blocked is reported, with operator, controller, object, step and duration', () => {
     const { watch, held, block } = open()
     const marks = watch.enter(place('greedy'))
     marks.at('CRChecker')
@@ -55,7 +55,7 @@ describe('a thread', () => {
     expect(held).toEqual([{ ms: 3000, by: [{ place: place('greedy'), step: 'Mutator' }] }])
   })
 
-  it('that is held by code which had been waiting is told of with all that were', async () => {
+  it('that is blocked by code after an await is reported with all runs that were awaiting', async () => {
     const { clock, watch, held, block } = open()
     const [one, two, three] = ['one', 'two', 'three'].map((name) => watch.enter(place(name)))
     for (const marks of [one!, two!, three!]) marks.at('Step')
@@ -69,7 +69,7 @@ describe('a thread', () => {
     expect(held[0]!.ms).toBeGreaterThanOrEqual(1500)
   })
 
-  it('that nobody uses is not held, however long; nor is one of which everybody waits', async () => {
+  it('without runs is not blocked, however long; nor is one whose runs all wait', async () => {
     const { clock, watch, held } = open()
     const first = watch.enter(place('a'))
     first.leave()
@@ -84,7 +84,7 @@ describe('a thread', () => {
     expect(held).toEqual([])
   })
 
-  it('is never held by whoever did not have it: each is told of exactly the time that it took', async () => {
+  it('is never attributed to a run that did not hold it: each is reported with exactly its own time', async () => {
     const deed = fc.record({ who: fc.nat(2), ms: fc.nat(4000), wait: fc.nat(2000) })
     await fc.assert(
       fc.asyncProperty(fc.array(deed, { maxLength: 20 }), async (deeds) => {

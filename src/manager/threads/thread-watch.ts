@@ -1,18 +1,19 @@
 /**
- * Who holds the thread. Operators at the level `inline` share one with everybody, and code that does not give it back cannot
- * be stopped: but it can be noticed, and named.
+ * Detects which operator blocks the thread. Operators at the level `inline` share one thread, and code that does not
+ * yield cannot be stopped: but it can be detected and named.
  *
- * Each step of a run leaves a mark, and so does a beat now and then while anything runs. Two marks that are further apart
- * than a beat and a good deal more mean that nobody got the thread in between: whoever left the first had it. Where that
- * was a beat, it was code that had been waiting for something: all that were are named.
+ * Each step of a run leaves a mark, and so does a heartbeat while any run is in progress. Two marks that are much
+ * further apart than a heartbeat mean that the thread was blocked in between, by the run that left the first one. If
+ * the first one was a heartbeat, code that resumed from an await blocked it: then all runs that were awaiting are
+ * named.
  *
- * An endless loop leaves no second mark. For that there is a board, where another thread reads the last one: see `watchdog/`.
+ * An endless loop leaves no second mark. For that, another thread reads the last mark from a board: see `watchdog/`.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { ThreadMarks } from '../../operator/author-code.ts'
-import { type MarkBoard, noSeat } from './mark-board.ts'
+import { type MarkBoard, noSlot } from './mark-board.ts'
 
-/** A piece of an operator that runs in this thread. */
+/** Operator code that runs in this thread. */
 export interface ThreadPosition {
   readonly operator: string
   readonly controller: string
@@ -20,10 +21,10 @@ export interface ThreadPosition {
   readonly key: string
 }
 
-/** The thread was held. */
+/** The thread was blocked. */
 export interface HeldThread {
   readonly ms: number
-  /** Who did it, and at which step. More than one: one of them. None: no operator's code was under way. */
+  /** The runs that caused it, with their steps. Several: one of them did. None: no operator code was running. */
   readonly by: readonly Culprit[]
 }
 
@@ -34,30 +35,30 @@ export interface Culprit {
 
 export interface ThreadWatchOptions {
   readonly clock: Clock
-  /** How long it may be held. @default 2000 */
+  /** How long the thread may be blocked. @default 2000 */
   readonly heldMs?: number
   readonly onHeld: (held: HeldThread) => void
-  /** Where the marks are left for another thread, too. @default nowhere */
+  /** Shared memory for the marks, for another thread. @default none */
   readonly board?: MarkBoard | undefined
 }
 
 export interface ThreadWatch {
-  /** A run begins. `isLoading`: a module is loaded for it, which nobody can have pause. */
+  /** A run begins. `isLoading`: it loads a module, which cannot yield. */
   enter(place: ThreadPosition, isLoading?: boolean): RunMarks
 }
 
-/** What one run leaves. */
+/** The marks of one run. */
 export interface RunMarks extends ThreadMarks {
-  /** What it wanted is being carried out: that is not its code. */
+  /** Its writes are being executed, which is not its code. */
   outside(): void
   leave(): void
 }
 
 interface Entered {
   readonly place: ThreadPosition
-  readonly seat: number
+  readonly slot: number
   step: string
-  /** Whether its code may get the thread: it has it, or waits for something. */
+  /** Whether its code may hold the thread: it runs, or awaits. */
   isInside: boolean
 }
 
@@ -76,7 +77,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
       onHeld({ ms, by: suspects.map(({ place, step }) => ({ place, step })) })
     }
     last = { at: now, by }
-    board?.mark(by?.seat ?? noSeat)
+    board?.mark(by?.slot ?? noSlot)
   }
 
   const nextBeat = (): void => {
@@ -88,38 +89,38 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
 
   return {
     enter(place, isLoading) {
-      const seat = board?.enter(place, isLoading) ?? noSeat
-      const it: Entered = { place, seat, step: '', isInside: false }
+      const slot = board?.enter(place, isLoading) ?? noSlot
+      const it: Entered = { place, slot, step: '', isInside: false }
       if (entered.size === 0) {
-        // Nobody beat while nothing ran: what was then tells nothing.
+        // There was no heartbeat while nothing ran: the time before does not count.
         last = { at: clock.now(), by: undefined }
         nextBeat()
       }
       entered.add(it)
       return {
         at(step) {
-          // What came before belongs to whoever left the last mark.
+          // The time before belongs to the run that left the last mark.
           mark(it)
           it.step = step
           it.isInside = true
-          board?.inside(seat, step)
+          board?.inside(slot, step)
         },
         away: () => mark(undefined),
         back() {
-          // One that runs elsewhere never had the thread.
+          // An isolated run never held this thread.
           if (it.step === '') return
           mark(it)
           it.isInside = true
-          board?.inside(seat, it.step)
+          board?.inside(slot, it.step)
         },
         outside() {
           mark(undefined)
           it.isInside = false
-          board?.outside(seat)
+          board?.outside(slot)
         },
         leave() {
           mark(undefined)
-          board?.leave(seat)
+          board?.leave(slot)
           entered.delete(it)
           if (entered.size === 0) beat?.cancel()
         },

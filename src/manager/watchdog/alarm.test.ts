@@ -12,11 +12,11 @@ const frame = (file: string, line = 1, name = ''): { file: string; line: number;
 const filesOf = (operator: string): readonly string[] => [`/${operator}.ts`]
 
 describe('an alarm', () => {
-  it('names whoever had the thread last', () => {
+  it('names the run that held the thread last', () => {
     expect(culpritsOf({ holder: one, inside: [one, other] }, [], filesOf)).toEqual([one])
   })
 
-  it('names all that may have had it, where nobody is known', () => {
+  it('names all runs that may have held it, where none is certain', () => {
     expect(culpritsOf({ holder: undefined, inside: [one, other] }, [], filesOf)).toEqual([one, other])
   })
 

@@ -1,9 +1,10 @@
 /**
- * The alarm: the main thread has given no sign for too long. It runs in the watchdog's thread, which has nothing but what is
- * on the board and what it was told; everything else is loaded now.
+ * The alarm: the main thread has given no sign of life for too long. It runs in the watchdog's thread, which has only
+ * the mark board and the facts it was sent; everything else is loaded now.
  *
- * Who did it is named, in the log and in the quarantine's record; then the process is ended. It cannot go on: the engine could
- * break the loop off, but with it everything that was queued behind it, which is the work of others.
+ * The operator is named in the log and in the quarantine record; then the process is ended. It cannot continue: the
+ * engine could terminate the loop, but only together with everything queued behind it, which is the work of other
+ * operators.
  */
 import { writeSync } from 'node:fs'
 import path from 'node:path'
@@ -20,7 +21,7 @@ import { type BoardReading, readBoard } from '../threads/mark-board.ts'
 import { addEntries, type QuarantineEntry, entryKey } from './quarantine-record.ts'
 import { type Version, codeVersionOf } from './version.ts'
 
-/** How long each part of it may take: whatever becomes of it, the process ends. */
+/** Time limits of the parts: the process ends in any case. */
 const lookMs = 2000
 const recordMs = 5000
 const signalMs = 500
@@ -30,9 +31,9 @@ let cluster: ClusterFact | undefined
 const operators = new Map<string, OperatorFact>()
 let wasDebugged = false
 
-/** Comes back where there was none: the main thread is alive, or a person looks at it with a debugger. */
+/** Returns if it was a false alarm: the main thread is alive, or a debugger has stopped it. */
 export async function raiseAlarm(board: SharedArrayBuffer, silentMs: number): Promise<void> {
-  // Timers keep no thread at its work.
+  // Keeps the thread alive, since timers do not.
   const { port1: alive } = new MessageChannel()
   alive.ref()
   try {
@@ -49,8 +50,7 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
   const { frames, isDebugged } = await lookAtMainThread(clock, lookMs)
   if (readBoard(board)?.sign !== reading.sign) return
   if (isDebugged) {
-    if (!wasDebugged)
-      tell(clock, { problem: 'the main thread stands still; it is left alone, since a debugger is open' })
+    if (!wasDebugged) writeLog(clock, { problem: 'the main thread is blocked; ignored, since a debugger is attached' })
     wasDebugged = true
     return
   }
@@ -65,21 +65,21 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
     frames,
     [...versions.values()].flatMap(({ files }) => files),
   )
-  tell(clock, describe(culprits, silentMs, line))
+  writeLog(clock, describe(culprits, silentMs, line))
   try {
     await record(clock, culprits, versions, { silentMs, line })
   } catch (error) {
-    const problem = `who held the thread is not recorded, and nobody else will know: ${String(error)}`
-    tell(clock, { problem })
+    const problem = `the operator that held the thread could not be recorded: ${String(error)}`
+    writeLog(clock, { problem })
   }
   process.kill(process.pid, 'SIGKILL')
-  // Still here: the first process of a container does not hear signals of its own.
+  // Still running: PID 1 of a container ignores its own signals.
   await clock.sleep(signalMs)
   await exitMainThread(clock, exitCode, lookMs)
-  tell(clock, { problem: 'the process cannot be ended from within: it has to be killed from outside' })
+  writeLog(clock, { problem: 'the process cannot be ended from within: it has to be killed from outside' })
 }
 
-/** Those that did it: one where that is certain, else all that may have. */
+/** The operators that caused it: one where that is certain, otherwise all that may have. */
 export function culpritsOf(
   { holder, inside }: Pick<BoardReading, 'holder' | 'inside'>,
   frames: readonly StackFrame[],
@@ -87,19 +87,19 @@ export function culpritsOf(
 ): readonly Culprit[] {
   const onStack = new Set(frames.map(({ file }) => file))
   const seen = inside.filter(({ place }) => filesOf(place.operator).some((file) => onStack.has(file)))
-  // What code is running outweighs who was last to say so.
+  // The call stack outweighs the last mark.
   if (seen.length > 0 && !(holder && seen.includes(holder))) return seen
   return holder ? [holder] : inside
 }
 
-/** The innermost line that is an operator's own; of none, the innermost. */
+/** The innermost line in an operator's own files; otherwise the innermost. */
 export function alarmLine(frames: readonly StackFrame[], own: readonly string[]): string {
   const files = new Set(own)
   const frame = frames.find(({ file }) => files.has(file)) ?? frames[0]
   return frame === undefined ? '' : `${path.basename(frame.file)}:${frame.line}${frame.name && ` (${frame.name})`}`
 }
 
-/** Webhooks write the place with a dot. */
+/** Webhooks write the cluster after a dot. */
 function factOf(name: string): OperatorFact | undefined {
   return operators.get(name) ?? operators.get(name.replace('.', '@'))
 }
@@ -147,7 +147,7 @@ async function record(
   for (const { place, step } of culprits) {
     const fact = factOf(place.operator)
     const version = versions.get(place.operator)
-    // What is there now is not what was loaded: the next start has other code.
+    // The files have changed since they were loaded: the next start has other code, and is not quarantined.
     if (!fact || !version || version.newest > fact.loadedAt) continue
     entries.set(entryKey(fact.operator, version.version), {
       ...place,
@@ -165,14 +165,14 @@ async function record(
   const client = await connect({ kubeconfig, context, clock })
   const signal = AbortSignal.timeout(recordMs)
   await addEntries(client, configMap, entries, { signal, timeoutMs: recordMs })
-  tell(clock, {
+  writeLog(clock, {
     quarantined: [...new Set(culprits.map(({ place }) => place.operator))],
     record: `${configMap.namespace}/${configMap.name}`,
   })
 }
 
-/** At once, whatever the main thread does. */
-function tell(clock: Clock, line: LogLine): void {
+/** Synchronously, since the main thread is blocked. */
+function writeLog(clock: Clock, line: LogLine): void {
   const level: LogLevel = 'error' in line ? 'error' : 'warn'
   writeSync(2, `${JSON.stringify({ time: formatTime(clock.now()), level, ...line })}\n`)
 }

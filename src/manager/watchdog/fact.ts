@@ -1,10 +1,10 @@
-/** What the main thread tells the watchdog's beforehand: when it matters, it can be asked nothing. */
+/** Facts that the main thread sends to the watchdog's thread in advance: during an alarm it cannot be asked. */
 import type { ObjectName } from '../../operator/view.ts'
 import type { VersionedCode } from './version.ts'
 
 export type Fact = ClusterFact | OperatorFact
 
-/** Where the quarantine is recorded, and how that is reached. */
+/** Where the quarantine is recorded, and how to connect. */
 export interface ClusterFact {
   readonly about: 'cluster'
   readonly kubeconfig: string | undefined
@@ -16,7 +16,7 @@ export interface ClusterFact {
 /** An operator whose code runs in the main thread. */
 export interface OperatorFact extends VersionedCode {
   readonly about: 'operator'
-  /** What it is called in marks: one operator may be at several places. */
+  /** Its name in marks: one operator may serve several clusters. */
   readonly as: string
   readonly operator: string
   readonly loadedAt: number

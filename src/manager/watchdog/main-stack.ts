@@ -1,6 +1,6 @@
 /**
- * Where the main thread is, seen from another one: the debugger of the engine interrupts it between two instructions, even
- * in a loop without an end. It costs nothing before it is asked.
+ * Reads the call stack of the main thread from another thread: the engine's debugger interrupts it between two
+ * instructions, even in an endless loop. It costs nothing until it is used.
  */
 import type { Debugger } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
@@ -9,20 +9,20 @@ import type { Clock } from '../../clock/clock.ts'
 
 export interface StackFrame {
   readonly name: string
-  /** A path, where it is a file. */
+  /** A path, if it is a file. */
   readonly file: string
-  /** From 1. */
+  /** 1-based. */
   readonly line: number
 }
 
 export interface MainThread {
-  /** The innermost first. Empty: it cannot be interrupted, it waits for the machine. */
+  /** Innermost first. Empty: it cannot be interrupted, and is blocked in a system call. */
   readonly frames: readonly StackFrame[]
-  /** Somebody may be looking at it with a debugger, and have it stand still. */
+  /** A debugger is attached and may have stopped the thread. */
   readonly isDebugged: boolean
 }
 
-/** Answers in time, with what it knows by then. */
+/** Returns in time, with what is known by then. */
 export async function lookAtMainThread(clock: Clock, timeoutMs: number): Promise<MainThread> {
   let frames: readonly StackFrame[] = []
   let isDebugged = false
@@ -53,7 +53,7 @@ export async function lookAtMainThread(clock: Clock, timeoutMs: number): Promise
   return { frames, isDebugged }
 }
 
-/** The last resort where signals are of no use: the first process of a container ignores those of its own. */
+/** The last resort where signals have no effect: PID 1 of a container ignores its own. */
 export async function exitMainThread(clock: Clock, code: number, timeoutMs: number): Promise<void> {
   const session = new Session()
   session.connectToMainThread()

@@ -1,6 +1,6 @@
 /**
- * The record of a quarantine: one ConfigMap, an entry for each version of an operator that stopped a manager. It is where
- * every replica and every restart finds it, and where a person can read it and take an entry away.
+ * The quarantine record: a ConfigMap with an entry for each version of an operator that hung a manager. All replicas
+ * and restarts read it; an administrator can inspect it and remove an entry.
  *
  *     data:
  *       part-3.6f1c9d20b4e7a815: '{"operator":"part-3","key":"default/a","step":"CRChecker","heldSeconds":10,…}'
@@ -11,7 +11,7 @@ import { isJsonObject, parseJson } from '../../kube/json.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import type { ObjectName } from '../../operator/view.ts'
 
-/** Why, when and where. Names and numbers, and nothing that an object holds. */
+/** Why, when and where. Names and numbers, and no content of objects. */
 export interface QuarantineEntry {
   readonly operator: string
   readonly controller: string
@@ -22,14 +22,14 @@ export interface QuarantineEntry {
   /** RFC 3339. */
   readonly at: string
   readonly replica: string
-  /** The line of code, where it could be seen: `file.ts:12`. */
+  /** The line of code, where known: `file.ts:12`. */
   readonly line: string
-  /** Others that may have done it instead. */
+  /** Other operators that may have caused it. */
   readonly or: readonly string[]
 }
 
 export interface QuarantineRecord {
-  /** Undefined: there has never been one. */
+  /** Undefined: the ConfigMap does not exist. */
   readonly object: ConfigMap | undefined
   /** By `entryKey`. */
   readonly entries: ReadonlyMap<string, QuarantineEntry>
@@ -51,7 +51,7 @@ export async function readRecord(client: Client, at: ObjectName, options?: Reque
   return { object, entries: new Map(entries) }
 }
 
-/** What another version wrote, or a person, is an entry all the same: the key says whom it is about. */
+/** An entry by another version or by hand counts as well: its key names the operator. */
 function readEntry(key: string, text: string): QuarantineEntry {
   const value = parsed(text)
   const word = (name: string): string => (typeof value[name] === 'string' ? value[name] : '')
@@ -78,7 +78,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Beside those that are there. */
+/** In addition to the existing ones. */
 export async function addEntries(
   client: Client,
   at: ObjectName,

@@ -74,7 +74,7 @@ describe('a quarantine', () => {
     const found = await quarantine.read(sections, never)
     expect([...found.keys()]).toEqual(['one'])
     expect(describeFinding(found.get('one')!)).toBe(
-      `one, controller app, for default/a: held the thread of replica-1 for 10 s at step CRChecker, app.ts:12 (2026-01-01T00:00:00Z), and that process was ended. It runs at the level worker until its module or its settings change, or its entry is taken away (ConfigMap default/muster-quarantine, key ${key}).`,
+      `one, controller app, for default/a: held the thread of replica-1 for 10 s at step CRChecker, app.ts:12 (2026-01-01T00:00:00Z), and that process was ended. It runs at the level worker until its module or its settings change, or its entry is removed (ConfigMap default/muster-quarantine, key ${key}).`,
     )
     const released = [
       { one: { isolation: 'worker' } },
@@ -86,7 +86,7 @@ describe('a quarantine', () => {
     expect((await quarantine.read(sectionsOf({ one: { paused: true } }), never)).size).toBe(1)
   })
 
-  it('ends when somebody chooses the isolation, or takes the entry away', async () => {
+  it('ends when the isolation is set explicitly, or the entry is removed', async () => {
     const chosen = new Set<string>()
     const { quarantine, condemn, client } = open({ isChosen: (operator) => chosen.has(operator) })
     const sections = sectionsOf({ one: {} })
@@ -99,7 +99,7 @@ describe('a quarantine', () => {
     expect((await quarantine.read(sections, never)).size).toBe(0)
   })
 
-  it('is told as an Event about its record', async () => {
+  it('is reported as an Event on its record', async () => {
     const { quarantine, condemn, client } = open()
     const sections = sectionsOf({ one: {} })
     await condemn('one', sections['one']!)
@@ -109,7 +109,7 @@ describe('a quarantine', () => {
     expect(items).toMatchObject([{ reason: 'Quarantined', type: 'Warning', involvedObject: at }])
   })
 
-  it('that may not be read keeps nobody from running, and is told once', async () => {
+  it('that may not be read stops no operator, and is reported once', async () => {
     const forbidden: Pick<Client, 'get'> = { get: () => Promise.reject(new MusterError('Forbidden', 'no')) }
     const { quarantine, lines } = open({ client: forbidden as Client })
     for (let time = 0; time < 2; time++) {
@@ -118,7 +118,7 @@ describe('a quarantine', () => {
     expect(lines).toEqual([{ problem: 'the quarantine ConfigMap default/muster-quarantine cannot be read: no' }])
   })
 
-  it('tells the watchdog who runs in its thread', async () => {
+  it('tells the watchdog which operators run in its thread', async () => {
     const { quarantine, facts } = open({ moduleOf: () => Promise.resolve('/one.ts#one') })
     const { one } = sectionsOf({ one: {} })
     await quarantine.admit('one@edge', 'one', one!)
@@ -144,7 +144,7 @@ describe('its record', () => {
     expect((await readRecord(client, at)).entries.size).toBe(2)
   })
 
-  it('is read whatever a person wrote there: the key says whom it is about', async () => {
+  it('accepts entries written by hand: the key names the operator', async () => {
     const { client } = embedded()
     const data = { 'one.1': 'because', 'two.1': '{"or":[1],"heldSeconds":"long"}', '__proto__.1': '[]' }
     await client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: at, data })

@@ -1,9 +1,10 @@
 /**
- * Who is quarantined: an operator that stopped a manager is not run in its thread again. It is run at the level `worker`
- * instead, where a loop without an end is its own trouble.
+ * Decides which operators are quarantined: an operator that hung a manager is not run in its thread again. It runs at
+ * the level `worker` instead, where an endless loop affects only itself.
  *
- * An entry holds for the version that it was written for: whoever mends the module, changes the operator's settings or chooses
- * its isolation has another one. It is read when operators are posted, once for all of them; at rest nobody asks.
+ * An entry is valid for one version of the operator: fixing the module, changing the operator's settings or choosing
+ * its isolation makes a new version. The record is read when operators are assigned, once for all of them, and not at
+ * rest.
  */
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -25,22 +26,22 @@ export interface QuarantineOptions {
   readonly configMap: string
   /** `FILE#NAME` of an operator. */
   readonly moduleOf: (operator: string, section: OperatorSettings) => Promise<string | undefined>
-  /** Whether somebody chose its isolation, be it the usual one. */
+  /** Whether the isolation is set explicitly, even to the default. */
   readonly isChosen: (operator: string) => boolean
-  /** The watchdog hears who runs in the main thread. */
+  /** Tells the watchdog which operators run in the main thread. */
   readonly tell: (fact: Fact) => void
   readonly log: Log
 }
 
 export interface Quarantine {
-  /** Those of the sections that are quarantined, and why. @throws what keeps the record from being read */
+  /** The quarantined ones of the sections, and why. @throws errors of reading the record */
   read(
     sections: Readonly<Record<string, OperatorSettings>>,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Quarantined>>
   /** It runs in the main thread from now on, under this name. */
   admit(as: string, operator: string, section: OperatorSettings): Promise<void>
-  /** As an Event about the record, which is what a person has to look at. */
+  /** Records an Event on the ConfigMap, which is what an administrator has to look at. */
   announce(finding: Quarantined): Promise<void>
 }
 
@@ -56,7 +57,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
   let last: QuarantineRecord['object']
   let isTold = false
 
-  /** Code in memory stays what it was, whatever becomes of its files: looked at once for each setting. */
+  /** Loaded code does not change with its files: computed once for each setting. */
   const versions = new Map<string, string>()
   const currentOf = async (operator: string, section: OperatorSettings): Promise<string> => {
     const settings = settingsText(section, options.isChosen(operator))
@@ -72,7 +73,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
       return await readRecord(client, at, { signal })
     } catch (error) {
       if (!isMusterError(error, 'Forbidden')) throw error
-      // Who may not read it runs everything as it is set, as if there were no watchdog.
+      // A manager that may not read the record runs everything as configured, as if there were no watchdog.
       if (!isTold) log({ problem: `the quarantine ConfigMap ${configMap} cannot be read: ${messageText(error)}` })
       isTold = true
       return { object: undefined, entries: new Map() }
@@ -87,7 +88,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
       for (const [operator, section] of Object.entries(sections)) {
         const isNamed = [...entries.values()].some((entry) => entry.operator === operator)
         if (!isNamed || section.isolation !== 'inline' || section.program) continue
-        // One whose code cannot be found fails by itself, and says so better.
+        // An operator whose code is missing fails by itself, with a better message.
         const version = await currentOf(operator, section).catch(() => '')
         const key = entryKey(operator, version)
         const entry = entries.get(key)

@@ -73,7 +73,7 @@ describe('the version of an operator', () => {
     for (const other of others) expect(settingsText(other, false)).not.toBe(usual)
   })
 
-  it('is another when somebody chooses the isolation that it had anyway', () => {
+  it('changes when the isolation is set explicitly, even to the default', () => {
     expect(settingsText(section({ isolation: 'inline' }), true)).not.toBe(settingsText(section({}), false))
   })
 })

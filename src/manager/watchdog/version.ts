@@ -1,7 +1,6 @@
 /**
- * The version of an operator, as far as a quarantine is concerned: what its code is and how it is set up. The code is its
- * module with every file that it imports by a relative path, and the version of the package that it is in; packages that it
- * imports count with that.
+ * The version of an operator, for its quarantine: a hash of its code and settings. The code is its module, all files
+ * that it imports by relative paths, and the version of its package, which stands for the packages that it imports.
  */
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -19,10 +18,10 @@ export interface VersionedCode {
 }
 
 export interface Version {
-  /** Fit to be part of a key of a ConfigMap. */
+  /** Valid as part of a ConfigMap key. */
   readonly version: string
   readonly files: readonly string[]
-  /** When the newest of them was written, in milliseconds since the epoch. */
+  /** When the newest file was modified, in milliseconds since the epoch. */
   readonly newest: number
 }
 
@@ -43,14 +42,14 @@ export async function codeVersionOf({ module, settings }: VersionedCode): Promis
   return { version: hash.digest('hex').slice(0, length), files, newest: Math.max(0, ...written) }
 }
 
-/** What of a section makes another operator of it: all that needs a new start. `isChosen`: somebody chose its isolation. */
+/** The settings whose change needs a restart of the operator. `isChosen`: its isolation is set explicitly. */
 export function settingsText(section: OperatorSettings, isChosen: boolean): string {
   const { gates: _, paused: __, ...lasting } = section
   return JSON.stringify([isChosen, sorted(lasting as unknown as Json)])
 }
 
 const length = 16
-/** Beyond that it is no module but a library; what was read will do. */
+/** More files are a library rather than a module; the first ones are enough. */
 const mostFiles = 500
 const relativeImport = /(?:from|import|require)\s*(?:\(\s*)?(?:'(\.{1,2}\/[^'"\n]+)'|"(\.{1,2}\/[^'"\n]+)")/g
 
@@ -70,7 +69,7 @@ async function readCode(file: string): Promise<ReadonlyMap<string, string>> {
   return code
 }
 
-/** Empty where there is no package around it, or none that says. */
+/** Empty without a package, or without a version in it. */
 async function packageVersion(file: string): Promise<string> {
   try {
     const manifest = JSON.parse(await readFile(findPackageJSON('.', pathToFileURL(file))!, 'utf8')) as Json
@@ -81,7 +80,7 @@ async function packageVersion(file: string): Promise<string> {
   }
 }
 
-/** The same settings in another order are the same. */
+/** The order of settings does not matter. */
 function sorted(value: Json): Json {
   if (Array.isArray(value)) return value.map((each: Json) => sorted(each))
   if (!isJsonObject(value)) return value

@@ -14,7 +14,7 @@ describe('the watcher', () => {
     expect(noteLook(watching, { sign: 2, sleptMs: 1000, wantedMs: 1000 })).toEqual({ sign: 2, silentMs: 0 })
   })
 
-  it('begins anew when it was not let run itself: a machine that was suspended is nobody’s loop', () => {
+  it('restarts its count after it was not scheduled itself: a suspended machine is no endless loop', () => {
     const almost = { sign: 1, silentMs: 9000 }
     expect(silent(almost, 3_600_000).silentMs).toBe(0)
     expect(silent(almost, 1000).silentMs).toBe(10_000)
@@ -35,7 +35,7 @@ describe('the watcher', () => {
     // What is imported or declared beside them would be missing there.
     const note = runInNewContext(`(${noteLook.toString()})`, {}) as typeof noteLook
     expect(note({ sign: 1, silentMs: 5 }, { sign: 1, sleptMs: 10, wantedMs: 10 }).silentMs).toBe(15)
-    const names = new Set(keepWatch.toString().match(/(?<![.\w'])(?:cell|noteLook|readBoard|noSeat)\b/g))
+    const names = new Set(keepWatch.toString().match(/(?<![.\w'])(?:cell|noteLook|readBoard|noSlot)\b/g))
     expect([...names]).toEqual([])
   })
 })

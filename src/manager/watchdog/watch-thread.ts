@@ -1,27 +1,26 @@
 /**
- * What the watchdog's thread does for months: nothing, and now and then a look at the board. It sleeps for good while nobody
- * is seated, so a manager at rest is at rest.
+ * The loop of the watchdog's thread: it sleeps, and reads the board from time to time. It sleeps without a timer while
+ * no run is in progress, so an idle manager causes no wake-ups.
  *
- * These two functions are handed to the thread as their own text. A thread that had to load a module for it would take
- * three times the memory (README.md); so they may use nothing but their arguments and what is there in every thread. What it
- * needs for an alarm it loads when there is one.
+ * These two functions are passed to the thread as source text. Loading a module would take three times the memory
+ * (README.md); so they use nothing but their arguments and globals. An alarm loads what it needs.
  */
 
-/** What is known from the last look. */
+/** The result of the last check. */
 export interface Watching {
   readonly sign: number
-  /** How long there was no sign, as far as the watcher could tell. */
+  /** How long there was no sign of life, as far as the watchdog can tell. */
   readonly silentMs: number
 }
 
 export interface Look {
   readonly sign: number
-  /** How long the watcher slept, and how long it wanted to. */
+  /** How long the watchdog slept, and how long it intended to. */
   readonly sleptMs: number
   readonly wantedMs: number
 }
 
-/** Whoever was not let run itself cannot tell: a machine that was suspended, a process that was stopped begin anew. */
+/** If the watchdog itself overslept (a suspended machine, a stopped process), the count restarts. */
 export function noteLook(before: Watching, { sign, sleptMs, wantedMs }: Look): Watching {
   const isKnown = sign === before.sign && sleptMs <= wantedMs + 1000
   return { sign, silentMs: isKnown ? before.silentMs + Math.min(sleptMs, wantedMs) : 0 }
@@ -29,7 +28,7 @@ export function noteLook(before: Watching, { sign, sleptMs, wantedMs }: Look): W
 
 export interface WatchStart {
   readonly board: SharedArrayBuffer
-  /** The module that has `raiseAlarm`. */
+  /** The module with `raiseAlarm`. */
   readonly alarm: string
 }
 
@@ -50,7 +49,7 @@ export async function keepWatch(
   for (;;) {
     const limitMs = Atomics.load(cells, limitAt)
     if (Atomics.load(cells, seatedAt) === 0) {
-      // In this order: whoever sits down now sees that we sleep, or we see him.
+      // In this order: a run that begins now sees the flag, or the check below sees the run.
       Atomics.store(cells, asleepAt, 1)
       if (Atomics.load(cells, seatedAt) === 0) Atomics.wait(cells, asleepAt, 1)
       Atomics.store(cells, asleepAt, 0)
@@ -62,11 +61,11 @@ export async function keepWatch(
     Atomics.wait(sleeping, 0, 0, wantedMs)
     const look = { sign: Atomics.load(cells, signAt), sleptMs: performance.now() - before, wantedMs }
     watching = note(watching, look)
-    // A module may take long to be loaded, and nobody could have it pause.
+    // Loading a module may take long, and cannot yield.
     const patience = Atomics.load(cells, loadingAt) > 0 ? 6 : 1
     if (limitMs === 0 || watching.silentMs < limitMs * patience) continue
     try {
-      // Time counts from here on: what the main thread has compiled before need not be compiled again.
+      // From here on time matters: use the code that the main thread has compiled before.
       process.getBuiltinModule('node:module').enableCompileCache()
       const loaded = (await import(alarm)) as AlarmModule
       await loaded.raiseAlarm(board, watching.silentMs)

@@ -1,9 +1,9 @@
 /**
- * The watchdog: a thread that sees what nobody in the main thread can tell, that an operator does not give it back.
+ * The watchdog: a thread that detects when an operator blocks the main thread for good.
  *
- * It is started with the first code that may do so. From then on the main thread leaves marks on a board (`mark-board.ts`), and
- * the thread looks at them while anybody is seated (`watch-thread.ts`). When there has been no sign for the limit, it names who
- * it was, records that for every replica and restart, and ends the process (`alarm.ts`).
+ * It is started with the first operator code. From then on the main thread writes marks to a board (`mark-board.ts`),
+ * and the watchdog checks them while runs are in progress (`watch-thread.ts`). Without a sign of life for the limit, it
+ * names the operator, records it for all replicas and restarts, and ends the process (`alarm.ts`).
  */
 import { isMainThread, SHARE_ENV, Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
@@ -15,9 +15,9 @@ import { keepWatch, noteLook, type WatchStart } from './watch-thread.ts'
 
 export interface Watchdog {
   readonly board: MarkBoard
-  /** For code that is no run of an operator: what is loaded, what answers webhooks. */
+  /** For operator code outside of reconciles: loading modules, serving webhooks. */
   readonly thread: ThreadWatch
-  /** The limit from now on; 0: there is no watchdog. */
+  /** Changes the limit; 0 turns the watchdog off. */
   limit(ms: number): void
   tell(fact: Fact): void
   close(): Promise<void>
@@ -25,13 +25,13 @@ export interface Watchdog {
 
 export interface WatchdogOptions {
   readonly clock: Clock
-  /** Hears when the thread itself has failed: then nobody watches. */
+  /** Receives a failure of the thread itself: then nothing is watched. */
   readonly log: Log
   /** Until the settings are known. @default 10_000 */
   readonly limitMs?: number
 }
 
-/** Undefined where it would end more than it should: outside of the main thread, whose process is somebody else's. */
+/** Undefined outside of a main thread: it would end a process that belongs to other code. */
 export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions): Watchdog | undefined {
   if (!isMainThread) return undefined
   const marks = createMarkBoard()
@@ -51,11 +51,11 @@ export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions):
       env: SHARE_ENV,
       argv: [],
       trackUnmanagedFds: false,
-      // What an alarm loads must fit; until then it uses next to nothing.
+      // Enough for an alarm; until then it uses next to nothing.
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 2, stackSizeMb: 2 },
     })
     made.unref()
-    made.on('error', (error) => log({ problem: `nobody watches the thread any more: ${String(error)}` }))
+    made.on('error', (error) => log({ problem: `the watchdog has failed: ${String(error)}` }))
     for (const fact of facts.splice(0)) made.postMessage(fact, [])
     return made
   }
@@ -86,7 +86,7 @@ export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions):
   }
 }
 
-/** What a cell can hold, six times over. */
+/** The most that a cell can hold, divided by six. */
 const longestMs = 2 ** 28
 const isSource = import.meta.url.endsWith('.ts')
 const alarmUrl = new URL(`./alarm.${isSource ? 'ts' : 'js'}`, import.meta.url).href

@@ -1,6 +1,6 @@
 /**
- * Admission reviews: the question of an API server about a write, and the answer that an author's functions give to it.
- * From JSON to JSON; what is no review is refused before author code sees it.
+ * Admission reviews: parses an API server's request, calls the author's functions, and builds the response. From JSON
+ * to JSON; an invalid review is refused before author code sees it.
  */
 import { type Cause, formatCause } from '../../kube/validation/cause.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -15,7 +15,7 @@ import { frozen } from './frozen.ts'
 const apiVersion = 'admission.k8s.io/v1'
 const kind = 'AdmissionReview'
 
-/** A review that is one, and is about the kind of the webhook. */
+/** A valid review, about the kind of the webhook. */
 export interface AdmissionQuestion {
   readonly uid: string
   readonly admission: Admission<KubeObject>
@@ -53,7 +53,7 @@ export function readAdmission(review: Json, webhook: Webhook, now: number): Admi
   }
 }
 
-/** What is wrong, never what it was: reviews hold other people's Secrets. */
+/** Names the mistake but not the value: reviews contain Secrets. */
 export function invalidReview(why: string): MusterError {
   return new MusterError('InvalidReview', `the review cannot be answered: ${why}.`)
 }
@@ -99,7 +99,7 @@ function textsOf(value: Json | undefined): readonly string[] {
   return isJsonArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-/** @throws whatever the author's function does, and TypeError where it answers with nonsense */
+/** @throws errors of the author's function, and TypeError for an invalid return value */
 export async function answerValidation(webhook: Webhook, { uid, admission }: AdmissionQuestion): Promise<JsonObject> {
   const verdict: unknown = await webhook.validate?.(admission)
   const { refusals = [], warnings = [] } = Array.isArray(verdict)
@@ -128,7 +128,7 @@ function isCause(item: unknown): item is Cause {
   return isJsonObject(item) && typeof item['message'] === 'string' && typeof (item['field'] ?? '') === 'string'
 }
 
-/** As the server itself refuses what its own rules do not allow. */
+/** The same status error as for the API server's own validation. */
 function refusalStatus({ for: own }: Webhook, admission: Admission<KubeObject>, causes: readonly Cause[]): JsonObject {
   const name = admission.name || admission.object.metadata.name || admission.object.metadata.generateName || ''
   const lines = causes.map((cause) => (cause.field ? formatCause(cause) : (cause.message ?? '')))
@@ -147,12 +147,12 @@ function refusalStatus({ for: own }: Webhook, admission: Admission<KubeObject>, 
   }
 }
 
-/** @throws whatever the author's function does, and TypeError where it answers with nonsense */
+/** @throws errors of the author's function, and TypeError for an invalid return value */
 export async function answerMutation(webhook: Webhook, { uid, admission }: AdmissionQuestion): Promise<JsonObject> {
   const { object } = admission
   const changed: unknown = await webhook.mutate?.(admission)
   if (changed === undefined) return responseOf(uid, { allowed: true })
-  // Through text and back: what is no JSON (a Date, an undefined member) becomes what would be sent.
+  // Through text and back: values that are not JSON (a Date, an undefined member) become what would be sent.
   const wanted = parseJson(stringifyJson(changed) ?? 'null')
   if (!isJsonObject(wanted) || !isSame(object, wanted)) {
     throw new TypeError('mutate returned another object than it was given')

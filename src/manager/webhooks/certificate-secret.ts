@@ -1,7 +1,7 @@
 /**
- * Certificates as a Secret keeps them. All replicas share one: whoever creates it first has made the certificates of all,
- * and whoever changes it does so on the state that it has read. It is of the type `kubernetes.io/tls`: what is served
- * is where other tools look for it.
+ * Certificates stored in a Secret, which all replicas share: the replica that creates it first makes the certificates
+ * for all, and updates are conditional on the version that was read. Its type is `kubernetes.io/tls`, so that other
+ * tools find the serving certificate.
  */
 import type { Client } from '../../client/client.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
@@ -10,7 +10,7 @@ import type { Secret } from '../../kube/types/core/v1.ts'
 import { Secret as secrets } from '../../operator/kinds.ts'
 import { type Certificates, isCompleteBundle } from './rotation.ts'
 
-/** Who writes. */
+/** The field manager. */
 export const fieldManager = 'muster-webhooks'
 export const managedBy: Readonly<Record<string, string>> = { 'app.kubernetes.io/managed-by': 'muster' }
 
@@ -22,11 +22,11 @@ export interface SecretName {
 export interface KeptCertificates {
   /** Undefined: there are none, or they are damaged and must be made anew. */
   readonly certificates: Certificates | undefined
-  /** Of the Secret; undefined when there is none. */
+  /** Of the Secret; undefined when it does not exist. */
   readonly resourceVersion: string | undefined
 }
 
-/** @throws CertificatesForeign for a Secret that holds something else */
+/** @throws CertificatesForeign for a Secret with other content */
 export async function readCertificates(client: Client, ref: SecretName): Promise<KeptCertificates> {
   let secret: Secret
   try {
@@ -38,7 +38,7 @@ export async function readCertificates(client: Client, ref: SecretName): Promise
   return { certificates: certificatesIn(secret), resourceVersion: secret.metadata.resourceVersion }
 }
 
-/** Writes on the state that was read. @throws AlreadyExists, Conflict when another replica was faster */
+/** Conditional on the version that was read. @throws AlreadyExists, Conflict when another replica was faster */
 export async function writeCertificates(
   client: Client,
   ref: SecretName,
@@ -67,7 +67,7 @@ export async function writeCertificates(
     const made = await client.create(secrets, secret, { fieldManager })
     return { certificates, resourceVersion: made.metadata.resourceVersion }
   }
-  // A patch, because the type of a Secret that was there before us stays what it is.
+  // A patch, because the type of an existing Secret cannot change.
   const gone = Object.entries(data).filter(([, text]) => text === undefined)
   const patch = {
     metadata: { resourceVersion, labels: managedBy },
@@ -85,7 +85,7 @@ function encoded(texts: Readonly<Record<string, string | undefined>>): Readonly<
 function certificatesIn({ data = {}, metadata }: Secret): Certificates | undefined {
   const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString()
   const isOurs = metadata.labels?.['app.kubernetes.io/managed-by'] === managedBy['app.kubernetes.io/managed-by']
-  // One that somebody made ready for us, with nothing in it, is as good as none.
+  // A Secret that was created for us with empty values is as good as none.
   if (!isOurs && Object.values(data).some((value) => value !== '')) {
     const where = `${metadata.namespace}/${metadata.name}`
     throw new MusterError('CertificatesForeign', `the Secret ${where} holds something else than our certificates.`)

@@ -1,4 +1,4 @@
-/** Conversion reviews: objects of one kind that an API server wants at another version, and those objects at that version. */
+/** Conversion reviews: converts the objects of an API server's request to the requested version. */
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -32,14 +32,14 @@ export function readConversion(review: Json, name: string): ConversionQuestion {
   return { uid, wanted, objects: frozen(objects) as unknown as readonly UntypedObject[] }
 }
 
-/** @throws whatever the author's functions do */
+/** @throws errors of the author's functions */
 export async function answerConversion(
   conversions: readonly Conversion[],
   question: ConversionQuestion,
 ): Promise<JsonObject> {
   const { uid, wanted, objects } = question
   const converted = await convertObjects(conversions, objects, wanted)
-  // Through text and back, so that what is no JSON fails here and not in the connection.
+  // Through text and back, so that values that are not JSON fail here and not in the connection.
   const convertedObjects = parseJson(stringifyJson(converted))
   return responseOf({ uid, convertedObjects, result: { status: 'Success' } })
 }

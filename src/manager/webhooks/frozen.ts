@@ -1,7 +1,7 @@
-/** Author code is shown objects, and cannot change them: all the way down. */
+/** Author code gets deeply frozen objects. */
 import type { Json } from '../../kube/json.ts'
 
-/** The very value, frozen. Only for what nobody else holds. */
+/** Freezes the value itself. Only for values without other references. */
 export function frozen<T extends Json>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   for (const member of Object.values(value) as readonly Json[]) frozen(member)

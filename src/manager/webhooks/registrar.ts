@@ -1,13 +1,14 @@
 /**
- * Keeps what one cluster knows about webhooks as it should be. It writes what differs and nothing else; it hears of
- * changes by watches, so that at rest it asks nothing.
+ * Keeps the webhook registrations of one cluster as desired. It corrects drift and writes nothing else; it is notified
+ * by watches, so that it sends no requests at rest.
  *
- * Several replicas register the same. One that is behind must not undo what another has published: so a write is made on
- * a state that was read before the Secret was. Whoever changed the registration since then knew a newer Secret, and the
- * write fails.
+ * Several replicas register the same webhooks. A replica with an old certificate bundle must not overwrite a newer one:
+ * so a write is conditional on a version that was read before the Secret was. If another replica has changed the
+ * registration since then, it knew a newer Secret, and the write fails with a conflict.
  *
- * A manager that may change every registration watches all of a kind, and keeps the bundles of those that it does not host.
- * One that may not (the role of `muster generate rbac` grants them by name) watches its own by name, and nothing else.
+ * A manager that may patch every registration watches whole kinds, and updates the bundles of operators that it does
+ * not host as well. A manager without that right (the role of `muster generate rbac` grants them by name) watches its
+ * own by name only.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
@@ -28,69 +29,69 @@ import {
   withBundle,
 } from './registration.ts'
 
-/** A cluster, as far as webhooks are concerned. */
+/** A cluster in which webhooks are registered. */
 export interface WebhookCluster {
   readonly client: Client
   readonly cache: SharedCache
 }
 
 export interface Registrar {
-  /** Brings the cluster nearer to what `wanted` says; of its writes the next call sees the outcome. */
+  /** Corrects differences from `wanted`; the next call sees the result of its writes. */
   settle(wanted: DesiredRegistration): Promise<SettledRegistration>
   close(): void
 }
 
 export interface DesiredRegistration {
-  /** All operators that register here, those without webhooks, too. */
+  /** All operators that register here, including those without webhooks. */
   readonly operators: ReadonlySet<string>
   readonly registrations: readonly Registration[]
-  /** PEM: what everything that trusts these certificates is to have. */
+  /** PEM: the `caBundle` of all registrations that trust these certificates. */
   readonly bundle: string
-  /** The same from what the Secret says at the moment of the call; undefined when it says nothing. */
+  /** The same from the current Secret; undefined when there is none. */
   again(): Promise<Pick<DesiredRegistration, 'registrations' | 'bundle'> | undefined>
 }
 
 export interface SettledRegistration {
-  /** Everything was as wanted: nothing had to be written. */
+  /** Everything was as desired: nothing was written. */
   readonly isCurrent: boolean
-  /** When to try again, where something failed or is being fought over. */
+  /** When to try again after a failure or a conflict with another client. */
   readonly retryAt: number | undefined
 }
 
 export interface RegistrarOptions {
   readonly cluster: WebhookCluster
   readonly clock: Clock
-  /** The certificates that registrations trust, see {@link certificatesLabel}. */
+  /** The value of {@link certificatesLabel}. */
   readonly id: string
-  /** Something has changed. */
+  /** A watched object has changed. */
   readonly onChange: () => void
   readonly onProblem: (where: string, error: unknown) => void
 }
 
 const consumer = 'webhooks'
-/** Between two corrections of an object to the same state: somebody may be undoing them. */
+/** Back-off between two corrections of an object to the same state: another client may be reverting them. */
 const wait = { firstMs: 1000, mostMs: 300_000, forgetMs: 600_000 } as const
 
 interface Correction {
-  /** What it was corrected to: another wish is another matter, and does not wait. */
-  readonly wish: string
+  /** The state it was corrected to: another desired state does not wait. */
+  readonly desired: string
   readonly at: number
   readonly waitMs: number
 }
 
 interface Due {
   readonly key: string
-  readonly wish: string
+  readonly desired: string
   work(): Promise<void>
 }
 
 export function startRegistrar({ cluster, clock, id, onChange, onProblem }: RegistrarOptions): Registrar {
   const { client, cache } = cluster
   const writer = cache.writer(consumer)
-  /** By plural, then by name; all of the kind have the name `all`. */
+  /** By plural, then by name; a whole kind has the name `all`. */
   const subscriptions = new Map<string, Map<string, Subscription>>()
   const corrections = new Map<string, Correction>()
-  /** By plural: whether every object of the kind may be changed. */
+  /** By plural: whether every object of the kind may be patched. */
   const wide = new Map<string, boolean>()
   let isClosed = false
 
@@ -105,14 +106,14 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
       onFreshness: ({ state }) => {
         if (state === 'synced') onChange()
       },
-      // CRDs are large, and there are many: only what we write is kept of them.
+      // CRDs are large and numerous: only the fields that we write are cached.
       ...(isOfCrds && { detail: ['spec.conversion'] }),
       ...(name !== all ? { fields: `metadata.name=${name}` } : !isOfCrds && { labels: { matchLabels: managedBy } }),
     })
     ofKind.set(name, made)
   }
 
-  /** Watches what is to be kept, and says whether all of it is known. */
+  /** Watches the desired registrations, and returns whether all of them are loaded. */
   const watch = async ({ registrations }: DesiredRegistration): Promise<boolean> => {
     for (const resource of resources) {
       const { plural } = resource
@@ -133,9 +134,9 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
     return new Map(watching.flatMap((one) => one.list().map((object) => [object.metadata.name ?? '', object] as const)))
   }
 
-  const lastOf = ({ key, wish }: Due): Correction | undefined => {
+  const lastOf = ({ key, desired }: Due): Correction | undefined => {
     const last = corrections.get(key)
-    return last?.wish === wish && clock.now() - last.at <= wait.forgetMs ? last : undefined
+    return last?.desired === desired && clock.now() - last.at <= wait.forgetMs ? last : undefined
   }
   const retryAt = (due: Due): number => {
     const last = lastOf(due)
@@ -143,7 +144,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   }
   const note = (due: Due): void => {
     const waitMs = Math.min((lastOf(due)?.waitMs ?? wait.firstMs / 2) * 2, wait.mostMs)
-    corrections.set(due.key, { wish: due.wish, at: clock.now(), waitMs })
+    corrections.set(due.key, { desired: due.desired, at: clock.now(), waitMs })
   }
 
   const correct = async ({ key, resource, object }: Registration, wanted: DesiredRegistration): Promise<void> => {
@@ -165,16 +166,16 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
 
   const settle: Registrar['settle'] = async (wanted) => {
     const { operators, registrations, bundle } = wanted
-    // What the cluster has is not known yet; we are woken when it is.
+    // The live objects are not loaded yet; an event starts the next call.
     if (!(await watch(wanted))) return unsettled
     const lives = new Map(resources.map((resource) => [resource, liveOf(resource)]))
     const due: Due[] = []
     for (const registration of registrations) {
       const { key, resource, object, isWhole } = registration
       const live = lives.get(resource)?.get(object.metadata.name!)
-      // A CRD that is not there converts nothing; when it comes, its event wakes us.
+      // A CRD that does not exist converts nothing; when it is created, its event starts the next call.
       if (live ? registration.isCurrent(live) : !isWhole) continue
-      due.push({ key, wish: stringifyJson(object), work: () => correct(registration, wanted) })
+      due.push({ key, desired: stringifyJson(object), work: () => correct(registration, wanted) })
     }
     const keys = new Set(registrations.map(({ key }) => key))
     const own = new Set([...operators].map(configurationName))
@@ -183,8 +184,8 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
         const key = `${formatResource(resource)} ${live.metadata.name}`
         if (keys.has(key) || live.metadata.labels?.[certificatesLabel] !== id) continue
         const other = withBundle(resource, live, bundle)
-        if (own.has(live.metadata.name!)) due.push({ key, wish: 'gone', work: () => remove(resource, live) })
-        else if (!other.isCurrent(live)) due.push({ key, wish: bundle, work: () => correct(other, wanted) })
+        if (own.has(live.metadata.name!)) due.push({ key, desired: 'gone', work: () => remove(resource, live) })
+        else if (!other.isCurrent(live)) due.push({ key, desired: bundle, work: () => correct(other, wanted) })
       }
     }
     let next = Infinity
@@ -194,7 +195,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
         try {
           await one.work()
         } catch (error) {
-          // Another replica was faster: what it wrote is on its way here.
+          // Another replica was faster: its write arrives as an event.
           if (!isMusterError(error, 'Conflict', 'NotFound')) onProblem(one.key, error)
         }
       }
@@ -216,10 +217,10 @@ const unsettled: SettledRegistration = { isCurrent: false, retryAt: undefined }
 
 const resources = [validatingConfigurations, mutatingConfigurations, definitions] as const
 
-/** No object is called that. */
+/** No object has this name. */
 const all = ''
 
-/** An operator that has configurations of one kind may have had some of the other, which then have to go. */
+/** An operator with configurations of one kind may have had some of the other kind, which must be deleted. */
 function ownNames(resource: Resource, registrations: readonly Registration[]): ReadonlySet<string> {
   const isOfCrds = resource === definitions
   const own = registrations.filter((registration) => (registration.resource === definitions) === isOfCrds)
@@ -234,7 +235,7 @@ const accessReviews: Resource = {
   namespaced: false,
 }
 
-/** Asked, not tried: a refusal would stand in the audit log of the server. */
+/** By a SelfSubjectAccessReview: a refused request would show in the audit log. */
 async function mayPatch(client: Client, { group, plural }: Resource): Promise<boolean> {
   const review: UntypedObject = {
     apiVersion: 'authorization.k8s.io/v1',

@@ -1,9 +1,8 @@
 /**
- * What API servers are told about the webhooks of an operator: a ValidatingWebhookConfiguration, a
- * MutatingWebhookConfiguration, and the conversion of each CRD. As data, to be applied; and whether a live object
- * says it already.
+ * The registrations of an operator's webhooks: a ValidatingWebhookConfiguration, a MutatingWebhookConfiguration, and
+ * the conversion of each CRD. As data to be applied; and whether a live object matches.
  *
- * Everything is written out, defaults too, so that what is live can be compared with what is wanted.
+ * All fields are explicit, defaults included, so that live and desired objects can be compared.
  */
 import { createHash } from 'node:crypto'
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
@@ -42,23 +41,23 @@ export const definitions: Resource = {
 }
 
 export const operatorLabel = 'muster.dev/operator'
-/** Whose certificates a registration trusts: two managers in one cluster have a Secret each. */
+/** The certificates that a registration trusts: two managers in one cluster have a Secret each. */
 export const certificatesLabel = 'muster.dev/certificates'
 
-/** A Secret as the value of a label, which is short. */
+/** A Secret as a label value, which is limited in length. */
 export function certificatesId({ namespace, name }: SecretName): string {
   return createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 16)
 }
 
 export interface Registration {
-  /** One word for it, in maps and reports. */
+  /** Identifies it in maps and reports. */
   readonly key: string
   readonly resource: Resource
-  /** What is ours of the object. */
+  /** Our part of the object. */
   readonly object: UntypedObject
-  /** Whether it can be made, or only added to what another made: a CRD is more than its conversion. */
+  /** Whether we may create the object, or only patch an existing one: a CRD is more than its conversion. */
   readonly isWhole: boolean
-  /** Whether the live object says all that, and nothing more in our name. */
+  /** Whether the live object matches, without further entries of ours. */
   isCurrent(live: UntypedObject): boolean
 }
 
@@ -66,11 +65,13 @@ export interface RegistrationContext {
   readonly address: WebhookAddress
   /** PEM. */
   readonly bundle: string
-  /** The Secret that no webhook is asked about: nobody could mend it while its webhook does not answer. */
+  /**
+   * The Secret of the certificates, which is exempt from all webhooks: it could not be fixed while its webhook fails.
+   */
   readonly secret: SecretName
 }
 
-/** The name of an operator's configurations. */
+/** The name of an operator's webhook configurations. */
 export function configurationName(operator: string): string {
   return `muster-${operator}`
 }
@@ -90,7 +91,7 @@ export function registrationsOf(
   ]
 }
 
-/** DNS names and addresses by which API servers know the server. */
+/** DNS names and IP addresses in the serving certificate. */
 export function registrationNames(address: WebhookAddress): readonly string[] {
   if ('url' in address) return [new URL(address.url).hostname.replaceAll(/^\[|\]$/g, '')]
   const { name, namespace } = address.service
@@ -148,7 +149,7 @@ function common(
         scope: '*',
       },
     ],
-    // Other versions of the kind are brought to this one first.
+    // Other versions of the kind are converted to this one first.
     matchPolicy: 'Equivalent',
     namespaceSelector,
     objectSelector,
@@ -159,7 +160,7 @@ function common(
   }
 }
 
-/** A webhook has a domain for a name; this one is shown to whoever is refused. */
+/** A webhook's name is a domain; users see it in refusals. */
 function fullName(operator: string, name: string): string {
   return `${name}.${operator}.muster.dev`
 }
@@ -190,7 +191,8 @@ function configuration(
     object: { ...head(resource, name, labels), webhooks },
     isWhole: true,
     isCurrent(live) {
-      // What others add to our configuration is theirs. What was ours and is no longer wanted goes.
+      // Entries that others add to our configuration are left alone. Entries of ours that are no longer desired are
+      // removed.
       const named = ours(live, operator)
       const wanted = new Map(webhooks.map((webhook) => [webhook.name, webhook]))
       return (
@@ -221,8 +223,9 @@ function convertedBy(operator: string, name: string, context: RegistrationContex
 }
 
 /**
- * What another registered with the same certificates (a replica, a manager before us), with this bundle. Who hosts it may
- * be away, and an authority must be trusted everywhere before it signs: so whoever sees it publishes for it.
+ * A registration of another replica or manager with the same certificates, with this bundle. Its own manager may be
+ * down, and an authority must be trusted everywhere before it signs: so every replica that sees it publishes the
+ * bundle.
  */
 export function withBundle(resource: Resource, live: UntypedObject, bundle: string): Registration {
   const caBundle = Buffer.from(bundle).toString('base64')
@@ -240,7 +243,7 @@ export function withBundle(resource: Resource, live: UntypedObject, bundle: stri
     return {
       ...own,
       object: { ...head(resource, name, kept), spec: { conversion: wanted } },
-      // What is no longer converted by us trusts nobody, and is not ours to bring back.
+      // A CRD that no longer has our conversion is left alone.
       isCurrent: (now) => (conversionIn(now)?.webhook?.clientConfig?.caBundle ?? caBundle) === caBundle,
     }
   }

@@ -1,15 +1,15 @@
-/** Work in rounds: one at a time, again when woken, and again when the last round said so. */
+/** Runs rounds of work: one at a time, again when woken, and again when the last round is due. */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
 export interface RepeatRounds {
-  /** A round begins now, or as soon as the present one is over. */
+  /** Starts a round now, or as soon as the current one is over. */
   wake(this: void): void
   stop(): void
 }
 
 const retryMs = { first: 1000, most: 300_000 } as const
 
-/** `round` says when the next is due; one that fails is tried again, later and later. */
+/** `round` returns when the next one is due; a failed round is retried with back-off. */
 export function repeat(clock: Clock, round: () => Promise<number>, onFailure: (error: unknown) => void): RepeatRounds {
   let timer: Timer | undefined
   let isRunning = false

@@ -1,16 +1,17 @@
 /**
- * The certificates of the webhook server, and when they change. A function of what there is and the time: it does no I/O,
- * so a year of it takes a test no time.
+ * The certificates of the webhook server, and their rotation. A pure function of the certificates and the time: a
+ * simulated year takes a test no time.
  *
- * An authority signs the certificate that is served; API servers trust the bundle. Whatever is served must be trusted by
- * whoever may still have an older bundle, and whatever is trusted may be needed by whoever still serves something older:
+ * A certificate authority signs the serving certificate; API servers trust the bundle. A serving certificate must be
+ * trusted by API servers that still have an older bundle, and an authority must stay in the bundle while a replica may
+ * still serve a certificate of it:
  *
- *     authority A ──── two thirds of its life ──▶ B is made and joins the bundle, A still signs
- *                 ──── B was seen in every configuration, and API servers had time to see it, too ──▶ B signs
- *                 ──── A runs out ──▶ A leaves the bundle
+ *     authority A ──── two thirds of its lifetime ──▶ B is created and added to the bundle, A still signs
+ *                 ──── every configuration has B, and API servers had time to use it ──▶ B signs
+ *                 ──── A expires ──▶ A is removed from the bundle
  *
- * So at no moment is there a certificate in use that is not trusted. A served certificate is renewed at two thirds of its
- * own life; its authority being trusted already, that is all there is to it.
+ * So at no time is an untrusted certificate in use. A serving certificate is renewed at two thirds of its own lifetime;
+ * its authority is trusted already.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import {
@@ -19,25 +20,25 @@ import {
   openCertificateAuthority,
 } from '../../pki/certificate-authority.ts'
 
-/** What the Secret holds. */
+/** The content of the Secret. */
 export interface Certificates {
-  /** Signs. */
+  /** Signs serving certificates. */
   readonly authority: Certificate
-  /** Will sign, once it is trusted everywhere. */
+  /** Signs in the future, once it is trusted everywhere. */
   readonly next: Certificate | undefined
-  /** Certificates of authorities that sign no more, but may have signed what somebody still serves. */
+  /** Authorities that no longer sign, but may have signed a certificate that a replica still serves. */
   readonly retired: readonly string[]
   readonly serving: Certificate
 }
 
 export interface Lifetimes {
-  /** @default a year */
+  /** @default 365 days */
   readonly authorityMs: number
   /** @default 90 days */
   readonly servingMs: number
-  /** How long API servers may take to use a configuration that they have stored. @default a minute */
+  /** How long API servers may take to use a stored configuration. @default a minute */
   readonly settleMs: number
-  /** How far certificates are dated back, for machines whose clocks are behind. @default an hour */
+  /** How far certificates are backdated, for machines whose clocks are behind. @default an hour */
   readonly backdateMs: number
 }
 
@@ -53,25 +54,28 @@ export const defaultLifetimes: Lifetimes = {
 export interface RotationInput {
   readonly now: number
   readonly lifetimes: Lifetimes
-  /** What API servers call the server: DNS names and IP addresses. */
+  /** DNS names and IP addresses of the server. */
   readonly names: readonly string[]
   /** Every configuration has had the whole bundle for `settleMs`. */
   readonly isPublished: boolean
 }
 
-/** What is to be trusted: the `caBundle`, in PEM. It depends on who is in it, not on who signs: then nothing is published. */
+/**
+ * The `caBundle`, in PEM. It depends on the set of authorities and not on which of them signs: a switch publishes
+ * nothing.
+ */
 export function bundleOf({ authority, next, retired }: Certificates): string {
   return [authority.cert, ...(next ? [next.cert] : []), ...retired].toSorted().join('')
 }
 
-/** The certificates as they should be now: the very same where nothing is due. */
+/** The certificates as they should be now: the same object where nothing is due. */
 export function rotate(current: Certificates | undefined, input: RotationInput): Certificates {
   const { now, lifetimes } = input
   if (!current) return fresh([], input)
   const spent = spans(current.authority.cert, lifetimes)
   const retired = current.retired.filter((cert) => spans(cert, lifetimes).until > now)
   const isLost = spent.until <= now && !current.next
-  // It slept through all of it. There is nothing left that anybody could trust.
+  // Everything has expired during a long downtime: start over.
   if (isLost) return fresh(retired, input)
   const promoted = promote({ ...current, retired }, input, spent)
   const next =
@@ -87,7 +91,7 @@ export function rotate(current: Certificates | undefined, input: RotationInput):
   return isSame ? current : { authority: promoted.authority, next, retired: promoted.retired, serving }
 }
 
-/** When something is due by time alone. */
+/** When the next step is due by time alone. */
 export function dueAt({ authority, next, retired, serving }: Certificates, lifetimes: Lifetimes): number {
   const { renewAt, lastAt } = spans(authority.cert, lifetimes)
   return Math.min(
@@ -104,14 +108,14 @@ function fresh(retired: readonly string[], input: RotationInput): Certificates {
 
 function promote(current: Certificates, { now, isPublished }: RotationInput, { lastAt, until }: Spans): Certificates {
   const { authority, next, retired } = current
-  // A cluster that cannot be reached cannot hold the others back until nothing is valid any more.
+  // An unreachable cluster must not block the rotation until everything has expired.
   if (!next || !(isPublished || now >= lastAt)) return current
   return { ...current, authority: next, next: undefined, retired: until > now ? [authority.cert, ...retired] : retired }
 }
 
 interface Spans {
   readonly renewAt: number
-  /** The last moment at which a change is still a quiet one. */
+  /** The last moment for a change without interruption. */
   readonly lastAt: number
   readonly until: number
 }
@@ -124,7 +128,7 @@ function spans(cert: string, { backdateMs }: Lifetimes): Spans {
 
 function newAuthority({ now, lifetimes }: RotationInput): Certificate {
   const { cert, key } = createCertificateAuthority({
-    // Each has a name of its own, so that a chain is never ambiguous.
+    // Unique names, so that a chain is never ambiguous.
     commonName: `muster-webhooks-${new Date(now).toISOString()}`,
     from: now - lifetimes.backdateMs,
     until: now + lifetimes.authorityMs,
@@ -157,8 +161,8 @@ function isServable({ authority, serving }: Certificates, { now, names, lifetime
 }
 
 /**
- * Names that another replica needs stay for the life of the certificate: two releases that disagree about the address,
- * running side by side, do not take turns in replacing it.
+ * Names that another replica needs stay for the lifetime of the certificate: two releases side by side with different
+ * addresses must not keep replacing it.
  */
 function namesFor({ serving }: Certificates, { now, names, lifetimes }: RotationInput): readonly string[] {
   const { subjectAltName = '', validToDate } = new X509Certificate(serving.cert)
@@ -168,7 +172,7 @@ function namesFor({ serving }: Certificates, { now, names, lifetimes }: Rotation
   return [...new Set([...names, ...had.filter((name) => name !== '')])]
 }
 
-/** Whether all of it is what it should be: whoever kept it may have damaged it. */
+/** Whether all parts are present and valid: the Secret may have been damaged. */
 export function isCompleteBundle({ authority, next, retired, serving }: Certificates): boolean {
   try {
     const issuers = [authority, ...(next ? [next] : [])].map((one) => {

@@ -252,7 +252,7 @@ describe('a host of webhooks', () => {
     return JSON.stringify(response)
   }
 
-  it('answers for what an operator had before until it is told to forget: API servers may still ask', async () => {
+  it('serves earlier declarations until they are removed: API servers may still call', async () => {
     const host = createWebhookHost({ clock: virtualClock() })
     host.set('op', { webhooks: [refusing('one')] })
     host.set('op', { webhooks: [refusing('two')] })

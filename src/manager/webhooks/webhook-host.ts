@@ -1,9 +1,9 @@
 /**
- * The webhooks of all hosted operators behind one function: a path and a review in, a review out. The HTTPS server calls
- * it, and so may an embedded API server in the same process.
+ * The webhooks of all hosted operators behind one function: a path and a review in, a review out. Called by the HTTPS
+ * server, and by an embedded API server in the same process.
  *
- * Author code that throws, answers with nonsense or takes too long concerns its own review alone. Whoever asked learns
- * whose webhook failed; the cause, which may quote a Secret, goes to `onFailure` and nowhere else.
+ * Author code that throws, returns an invalid value or times out affects its own review only. The response names the
+ * webhook that failed; the cause, which may quote a Secret, goes to `onFailure` only.
  */
 import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook/webhook-caller.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -16,31 +16,37 @@ import type { ThreadWatch } from '../threads/thread-watch.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
 
-/** What one operator declares. */
+/** The declarations of one operator. */
 export interface OperatorWebhooks {
   readonly webhooks?: readonly Webhook[]
   readonly conversions?: readonly Conversion[]
 }
 
 export interface WebhookHost {
-  /** Adds an operator, or replaces what it had. @throws InvalidWebhook for what contradicts itself or another's */
+  /**
+   * Adds an operator, or replaces its declarations. @throws InvalidWebhook for contradictions, also with another
+   * operator
+   */
   set(operator: string, declared: OperatorWebhooks): void
   delete(operator: string): void
-  /** What an operator had before is answered until now: API servers ask for a while after they were told not to. */
+  /**
+   * Stops serving an operator's earlier declarations: they are served for a while, since API servers notice a change
+   * late.
+   */
   forget(operator: string): void
   readonly operators: ReadonlyMap<string, OperatorWebhooks>
   /**
-   * The answer to a review; `timeoutMs` is what the asker said it would wait.
-   * The review becomes the host's: it is frozen. @throws WebhookUnknown, InvalidReview, WebhookFailed
+   * The response to a review; `timeoutMs` is the time-out of the API server. The host takes over the review and freezes
+   * it. @throws WebhookUnknown, InvalidReview, WebhookFailed
    */
   answer(path: string, review: Json, timeoutMs?: number): Promise<JsonObject>
 }
 
 export interface WebhookHostOptions {
   readonly clock: Clock
-  /** Hears who has the thread. @default nobody */
+  /** Notified when author code holds the thread. @default not watched */
   readonly thread?: ThreadWatch | undefined
-  /** Hears why a webhook failed. @default nobody */
+  /** Receives the causes of failures. @default ignored */
   readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
 }
 
@@ -53,17 +59,17 @@ export interface WebhookFailure {
 
 export type WebhookAct = 'validate' | 'mutate' | 'convert'
 
-/** Where a webhook is asked, below the address of the server. */
+/** The path of a webhook on the server. */
 export function webhookPath(operator: string, act: WebhookAct, name: string): string {
   return `/operators/${operator}/${act}/${name}`
 }
 
 const pathPattern = /^\/operators\/([^/]+)\/(validate|mutate|convert)\/([^/]+)$/
 
-/** The API server hears of a time-out from us rather than from its clock: ours says whose it was. */
+/** Our time-out is shorter than the API server's, since our response names the webhook. */
 const shareOfTime = 0.9
 
-/** What API servers give a conversion. */
+/** The API server's time-out of a conversion. */
 const conversionMs = 30_000
 
 export function createWebhookHost({ clock, thread, onFailure = () => undefined }: WebhookHostOptions): WebhookHost {
@@ -78,7 +84,7 @@ export function createWebhookHost({ clock, thread, onFailure = () => undefined }
       conversions: declared.flatMap(({ conversions = [] }) => conversions),
     })
   }
-  /** What an operator has, and behind it what it had. */
+  /** The current and the earlier declarations of an operator. */
   const known = (operator: string): Required<OperatorWebhooks> => {
     const [now = {}, before = {}] = [operators.get(operator), former.get(operator)]
     return {
@@ -175,7 +181,7 @@ function checkOthers(
   }
 }
 
-/** Names of operators have no dot. */
+/** Names of operators contain no dot. */
 function baseName(operator: string): string {
   return operator.split('.', 1)[0]!
 }
@@ -184,7 +190,7 @@ function unknown(path: string): MusterError {
   return new MusterError('WebhookUnknown', `no hosted operator has a webhook at ${JSON.stringify(path)}.`)
 }
 
-/** The kind of mistake is harmless; its message may hold anything. */
+/** The class of an error is harmless; its message may contain anything. */
 function classOf(error: unknown): string {
   const name = error instanceof Error ? error.name : typeof error
   return /^\w{1,64}$/.test(name) ? name : 'Error'
@@ -203,8 +209,8 @@ async function limited<T>(clock: Clock, limitMs: number, work: () => Promise<T>)
 }
 
 /**
- * How an embedded API server reaches webhooks in its own process: no socket, no certificate. Those at other addresses
- * are asked `otherwise`.
+ * Lets an embedded API server call webhooks in its own process: no socket, no certificate. Other addresses are passed
+ * to `otherwise`.
  */
 export function inProcessWebhooks(
   host: WebhookHost,
@@ -215,7 +221,7 @@ export function inProcessWebhooks(
     const path = pathWithin(address, config)
     if (path === undefined) return await otherwise(config, body, timeoutMs)
     try {
-      // A copy: the server keeps its own objects, and author code sees frozen ones.
+      // A copy: the server keeps its own objects, and author code gets frozen ones.
       return await host.answer(path, parseJson(stringifyJson(body)), timeoutMs)
     } catch (error) {
       if (isMusterError(error)) throw new WebhookError(error.message)
@@ -224,7 +230,9 @@ export function inProcessWebhooks(
   }
 }
 
-/** Where API servers find the webhook server: behind a Service of their cluster, or at a URL (`https://10.0.0.1:9443`). */
+/**
+ * The address of the webhook server for API servers: a Service of their cluster, or a URL (`https://10.0.0.1:9443`).
+ */
 export type WebhookAddress =
   | { readonly service: { readonly namespace: string; readonly name: string; readonly port?: number } }
   | { readonly url: string }

@@ -1,9 +1,9 @@
 /**
- * The HTTPS server of all webhooks: HTTP/2, which API servers speak, and HTTP/1.1. A new certificate is used by the next
- * handshake; connections that are open stay as they are, so nobody notices.
+ * The HTTPS server of all webhooks: HTTP/2, which API servers use, and HTTP/1.1. A new certificate applies to new
+ * handshakes; open connections continue, so that no request fails.
  *
- * Whoever reaches the port may ask: API servers show no credentials to webhooks. So everything is bounded: a body, all
- * bodies together, the time that a request takes to arrive and the time that a connection rests.
+ * API servers send no credentials to webhooks, so every client that reaches the port may call. Therefore everything is
+ * limited: each body, all bodies together, the time a request takes to arrive and the idle time of a connection.
  */
 import { once } from 'node:events'
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2'
@@ -25,30 +25,30 @@ export interface WebhookServerOptions {
 }
 
 export interface WebhookServerLimits {
-  /** An HTTP/1.1 connection that has not sent the head of a request after this time is closed. @default 10_000 */
+  /** An HTTP/1.1 connection that has not sent a request head after this time is closed. @default 10_000 */
   readonly headMs: number
-  /** Connections at once; an API server holds a few. @default 1024 */
+  /** Concurrent connections; an API server holds a few. @default 1024 */
   readonly connections: number
 }
 
 export interface WebhookListenAddress {
-  /** @default every address of the machine */
+  /** @default all addresses */
   readonly host?: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port: number
 }
 
 export interface WebhookServer {
   readonly port: number
-  /** From the next handshake on. */
+  /** For new handshakes. */
   use(certificate: Certificate): void
-  /** Lets running requests finish, and cuts what is left after a moment. */
+  /** Waits for requests in progress, for a limited time. */
   close(): Promise<void>
 }
 
-/** An object, its old state and what is around them; a conversion brings a whole list. */
+/** An object, its old version and the review around them; a conversion may contain a whole list. */
 const maxBodyBytes = { admission: 8 * 1024 * 1024, conversion: 64 * 1024 * 1024 } as const
-/** Bodies that are being read, taken together. */
+/** Bodies being read, in total. */
 const maxHeldBytes = 256 * 1024 * 1024
 const requestMs = 30_000
 const idleMs = 120_000
@@ -61,7 +61,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const { host, clock, listen } = options
   const { headMs, connections: most } = { ...defaultLimits, ...options.limits }
   const { createSecureServer } = await import('node:http2')
-  // Left alone, Node closes half heads after 60 to 90 s. Bodies have a timer of their own, on the injected clock.
+  // By default, Node closes incomplete heads after 60 to 90 s. Bodies have a timer of their own, on the injected clock.
   const http1 = { headersTimeout: headMs, connectionsCheckingInterval: Math.min(headMs, 1000) }
   const server = createSecureServer({
     ...contextOf(options.certificate),
@@ -119,7 +119,7 @@ async function answer(
     body = stringifyJson(await host.answer(pathname, review, timeoutMs))
   } catch (error) {
     status = statusOf(error)
-    // The log has the rest: a stranger may be listening.
+    // The rest is logged only: the client may be a stranger.
     body = isMusterError(error) ? error.message : 'the webhook could not be asked.'
   }
   if (response.stream?.destroyed) return
@@ -127,7 +127,7 @@ async function answer(
   response.writeHead(status, {
     'content-type': isAnswer ? 'application/json' : 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    // What is left of a body that was too long is not worth reading, and the next request begins nobody knows where.
+    // The rest of a body that was too long is not read, so the connection cannot be reused.
     ...(!isAnswer && request.httpVersionMajor === 1 && { connection: 'close' }),
   })
   response.end(body)
@@ -140,7 +140,7 @@ function statusOf(error: unknown): number {
   return (isMusterError(error) && statuses[error.name]) || 500
 }
 
-/** A request that does not get as far as a webhook. */
+/** A request that does not reach a webhook. */
 class HttpRefusal extends MusterError {
   readonly status: number
 
@@ -150,7 +150,7 @@ class HttpRefusal extends MusterError {
   }
 }
 
-/** API servers say in the query how long they wait: `?timeout=10s`. */
+/** API servers send their time-out in the query: `?timeout=10s`. */
 function target({ method, url, headers }: Http2ServerRequest): {
   readonly pathname: string
   readonly timeoutMs: number
@@ -201,9 +201,9 @@ function parseReview(body: Buffer): Json {
 }
 
 interface Connections {
-  /** A request has begun; the function returned is called when it is over. */
+  /** A request has begun; call the returned function when it is over. */
   begin(request: Http2ServerRequest): () => void
-  /** Each connection goes when its last request is done. */
+  /** Closes each connection after its last request. */
   drain(): void
   cut(): void
 }
@@ -225,7 +225,7 @@ function trackConnections(server: Http2SecureServer, clock: Clock): Connections 
       sessions.delete(session)
     })
   })
-  // A peer that breaks off, or breaks the protocol, concerns its own connection only.
+  // A protocol error or broken connection affects that connection only.
   server.on('sessionError', () => undefined)
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   return {

@@ -204,7 +204,7 @@ describe('webhooks over TLS', () => {
     expect(await refusal(client.create(oldCaches, cacheObject('three', { size: 2 }, old)))).toContain('must be odd')
   })
 
-  it('are told of dry runs', async () => {
+  it('see whether a request is a dry run', async () => {
     const { client, start } = await setting({ overTls: true })
     const seen: boolean[] = []
     const webhooks = await start()
@@ -357,7 +357,7 @@ describe('webhooks through the generations of their certificates', () => {
 })
 
 describe('registration', () => {
-  it('is put right when somebody changes it', async () => {
+  it('corrects drift', async () => {
     const { client, clock, start } = await setting()
     const webhooks = await start()
     webhooks.set('cache', everything)
@@ -489,7 +489,7 @@ describe('registration', () => {
 })
 
 describe('the Secret of the certificates', () => {
-  it('is not taken from somebody else, but may have been made ready', async () => {
+  it('is not taken from another owner, but may have been created empty', async () => {
     const { client, start } = await setting()
     const theirs: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...secret }, data: { password: 'aGk=' } }
     await client.create(Secret, theirs)

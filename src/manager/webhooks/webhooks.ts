@@ -1,7 +1,7 @@
 /**
- * Webhooks of hosted operators, kept reachable: certificates in a Secret, a server that uses them, and API servers that
- * are told. It works in passes, each from the Secret to the registrations and back; a pass that finds everything in order
- * writes nothing, and then nothing is asked until something changes or falls due.
+ * Serves and registers the webhooks of hosted operators: certificates in a Secret, a server that uses them, and
+ * registrations in API servers. It works in passes, each from the Secret to the registrations and back; a pass that
+ * finds no difference writes nothing, and then no requests are sent until something changes or is due.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { isMusterError } from '../../kube/errors.ts'
@@ -15,61 +15,61 @@ import type { OperatorWebhooks, WebhookAddress, WebhookHost } from './webhook-ho
 import type { WebhookListenAddress, WebhookServer } from './webhook-server.ts'
 
 export interface WebhooksOptions {
-  /** Who answers. */
+  /** Answers reviews. */
   readonly host: WebhookHost
   readonly clock: Clock
-  /** Where the Secret is, and where operators register unless they say otherwise. */
+  /** The cluster of the Secret, and the default cluster for registrations. */
   readonly cluster: WebhookCluster
-  /** Holds the certificates. All replicas share it; it is made when missing. */
+  /** Holds the certificates. All replicas share it; it is created if missing. */
   readonly secret: SecretName
-  /** Where API servers find us. A URL with port 0 gets the one that is listened on. */
+  /** The address for API servers. A URL with port 0 gets the actual port. */
   readonly address: WebhookAddress
-  /** @default nowhere: only an API server in this process asks */
+  /** @default none: only an API server in this process calls */
   readonly listen?: WebhookListenAddress | undefined
   readonly lifetimes?: Partial<Lifetimes> | undefined
-  /** Hears what went wrong and will be tried again. @default nobody */
+  /** Receives errors that will be retried. @default ignored */
   readonly onProblem?: ((where: string, error: unknown) => void) | undefined
 }
 
 export interface Webhooks {
-  /** Hosts an operator's webhooks, or replaces those that it had. @throws InvalidWebhook */
+  /** Serves and registers an operator's webhooks, or replaces them. @throws InvalidWebhook */
   set(operator: string, declared: OperatorWebhooks, cluster?: WebhookCluster): void
   /**
-   * Takes them back: API servers stop asking first, then nobody answers any more. Conversions stay registered: without
-   * one, objects would be shown as what they are not.
+   * Removes them: first the registrations, then the handlers. Conversions stay registered: without them, stored objects
+   * could not be read at other versions.
    */
   delete(operator: string): Promise<void>
   /**
-   * Resolves when everything that was set is registered, or what one operator has set: a cluster that is away keeps those
-   * of others waiting for ever.
+   * Resolves when everything that was set is registered, or only the given operator's: an unreachable cluster blocks
+   * the others' for ever.
    */
   settled(operator?: string): Promise<void>
-  /** As API servers are told. */
+  /** As registered. */
   readonly address: WebhookAddress
   close(): Promise<void>
 }
 
-/** When a cluster that cannot be reached is tried again. */
+/** Retry interval for an unreachable cluster. */
 const retryMs = 5000
-/** And the Secret, when another replica writes it, too. */
+/** Retry interval for a Secret that another replica writes at the same time. */
 const contendedMs = 100
 
 interface Place {
   readonly registrar: Registrar
   readonly operators: Set<string>
-  /** As it should be, when last looked at. */
+  /** Everything was as desired at the last pass. */
   isCurrent: boolean
 }
 
-/** Somebody who waits for what he set. */
+/** A caller of `settled`. */
 interface Waiter {
   readonly operator: string | undefined
-  /** What he knows was asked for by then. */
-  readonly wish: number
+  /** The number of the last change that it waits for. */
+  readonly change: number
   readonly done: PromiseWithResolvers<void>
 }
 
-/** @throws CertificatesForeign, and whatever keeps the Secret from being read or made */
+/** @throws CertificatesForeign, and errors of reading or creating the Secret */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { host, clock, cluster: home, secret, listen, onProblem = () => undefined } = options
   const lifetimes: Lifetimes = { ...defaultLifetimes, ...options.lifetimes }
@@ -81,9 +81,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   /** The bundle that every registration has, and since when. */
   let published: { readonly bundle: string; readonly since: number } | undefined
   const waiting = new Set<Waiter>()
-  /** Counts what was asked for: a round that began before knows nothing of it. */
-  let wishes = 0
-  /** Operators that had other webhooks before. */
+  /** Counts changes: a pass that began before a change does not include it. */
+  let changes = 0
+  /** Operators with earlier declarations that are still served. */
   const changed = new Set<string>()
 
   const read = (): Promise<KeptCertificates> => readCertificates(home.client, secret)
@@ -99,7 +99,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       registrationsOf(operator, host.operators.get(operator) ?? {}, { address, bundle, secret }),
     )
 
-  /** Whether all clusters were as they should be, and when to look again where not. */
+  /** Whether all clusters were as desired, and when to retry if not. */
   const publish = async (bundle: string): Promise<{ readonly isCurrent: boolean; readonly retryAt: number }> => {
     let isCurrent = true
     let retryAt = Infinity
@@ -119,7 +119,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
         isCurrent &&= settled.isCurrent
         retryAt = Math.min(retryAt, settled.retryAt ?? Infinity)
       } catch (error) {
-        // One cluster that is away does not keep the others waiting.
+        // An unreachable cluster does not block the others.
         onProblem('registration', error)
         place.isCurrent = false
         isCurrent = false
@@ -129,9 +129,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     return { isCurrent, retryAt }
   }
 
-  /** One round; returns when the next is due. */
+  /** One pass; returns when the next is due. */
   const pass = async (): Promise<number> => {
-    const wish = wishes
+    const change = changes
     const { certificates, resourceVersion } = await read()
     let retryAt = Infinity
     if (certificates) {
@@ -139,9 +139,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       const bundle = bundleOf(certificates)
       const outcome = await publish(bundle)
       retryAt = outcome.retryAt
-      if (!outcome.isCurrent || wish !== wishes) published = undefined
+      if (!outcome.isCurrent || change !== changes) published = undefined
       else if (published?.bundle !== bundle) published = { bundle, since: clock.now() }
-      answer(wish)
+      answer(change)
     }
     const now = clock.now()
     const trustedAt = published ? published.since + lifetimes.settleMs : Infinity
@@ -157,12 +157,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     return Math.min(retryAt, dueAt(wanted, lifetimes), wanted.next || changed.size > 0 ? trustedAt : Infinity)
   }
 
-  /** Those who wait for places that are current, and were known to this round. */
-  const answer = (wish: number): void => {
+  /** Resolves callers whose clusters are current and whose changes this pass included. */
+  const answer = (change: number): void => {
     for (const waiter of waiting) {
       const { operator } = waiter
       const concerned = [...places.values()].filter((place) => operator === undefined || place.operators.has(operator))
-      if (waiter.wish > wish || !concerned.every(({ isCurrent }) => isCurrent)) continue
+      if (waiter.change > change || !concerned.every(({ isCurrent }) => isCurrent)) continue
       waiting.delete(waiter)
       waiter.done.resolve()
     }
@@ -189,7 +189,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     return place
   }
 
-  // The first certificates, before anybody could ask.
+  // The first certificate, before the server listens.
   const firstCertificate = async (): Promise<Certificates['serving']> => {
     await pass()
     return served ?? (await firstCertificate())
@@ -204,7 +204,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     consumer: 'webhooks',
     namespaces: [secret.namespace],
     fields: `metadata.name=${secret.name}`,
-    // That it changed is enough to know: keys are not kept in a cache.
+    // Metadata is enough to notice a change: private keys are not cached.
     detail: 'metadata',
     onEvent: rounds.wake,
   })
@@ -212,18 +212,18 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   rounds.wake()
 
   const changing = (operator: string): void => {
-    wishes++
+    changes++
     published = undefined
     changed.add(operator)
     rounds.wake()
   }
   const settled = async (operator?: string): Promise<void> => {
-    const waiter = { operator, wish: ++wishes, done: Promise.withResolvers<void>() }
+    const waiter = { operator, change: ++changes, done: Promise.withResolvers<void>() }
     waiting.add(waiter)
     rounds.wake()
     await waiter.done.promise
   }
-  /** A cluster where nobody registers anything any more is let go. */
+  /** Closes the registrar of a cluster without operators. */
   const leaveEmpty = (): void => {
     for (const [cluster, { registrar, operators }] of places) {
       if (cluster === home || operators.size > 0) continue
@@ -237,7 +237,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       host.set(operator, declared)
       for (const { operators } of places.values()) operators.delete(operator)
       placeOf(cluster).operators.add(operator)
-      // The same cluster as it was reached before, or one that this operator has left: what it had there stays there.
+      // The operator's former cluster, or an earlier connection to the same one: its registrations there stay.
       leaveEmpty()
       changing(operator)
     },
