@@ -1,6 +1,6 @@
 /**
  * Writes docs/errors.md from the table in src/kube/errors.ts: `node scripts/generate-errors-doc.ts`.
- * A test holds the file to the table.
+ * A test compares the file with the table.
  */
 import { writeFileSync } from 'node:fs'
 import { type ErrorEntry, errorTable, type RetryClass } from '../src/kube/errors.ts'
@@ -9,8 +9,8 @@ export const errorsDocUrl: URL = new URL('../docs/errors.md', import.meta.url)
 
 const classes: Readonly<Record<RetryClass, string>> = {
   terminal: 'the same request will fail again; something must change first',
-  conflict: 'somebody else was faster; read again, then retry',
-  throttled: 'the server asks for patience; wait at least as long as it says, then retry',
+  conflict: 'another writer was faster; read again, then retry',
+  throttled: 'the server throttles the request; wait at least as long as it says, then retry',
   transient: 'may go away by itself; retry with back-off',
 }
 
@@ -18,13 +18,14 @@ const ranges: readonly (readonly [prefix: string, subject: string])[] = [
   ['MUS10', 'data'],
   ['MUS11', 'configuration of a connection'],
   ['MUS12', 'transport'],
-  ['MUS13', "the server's answers"],
+  ['MUS13', 'responses of the server'],
   ['MUS14', 'cache'],
   ['MUS15', 'command line'],
   ['MUS16', 'the embedded API server'],
   ['MUS17', 'operators'],
   ['MUS18', 'the sidecar'],
   ['MUS19', 'the manager'],
+  ['MUS20', 'the operator contract'],
 ]
 
 export function errorsDoc(): string {
@@ -37,7 +38,7 @@ export function errorsDoc(): string {
   return `# Errors
 
 Every error that Muster raises has a code that never changes, a name, and a class that says what a program may do
-about it. The message of an error says cause and place; below stand meaning and cure.
+about it. The message of an error has cause and place; meaning and cure are below.
 
 The classes:
 

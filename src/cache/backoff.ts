@@ -8,8 +8,8 @@ export interface BackoffOptions {
 }
 
 /**
- * How long to wait after so many failures in a row: doubling, spread by chance so that many waiters do not come back
- * together, and never less than the server asked for. It never says to give up.
+ * Exponential back-off after consecutive failures: doubling, with jitter so that many reflectors do not retry at the same
+ * moment, and never less than the server's `Retry-After`. There is no last attempt.
  */
 export function backoffMs(failures: number, { firstMs, maxMs }: BackoffOptions, random: Random, atLeastMs = 0): number {
   const doublings = Math.min(Math.max(failures - 1, 0), 30)

@@ -94,7 +94,7 @@ describe('a cursor', () => {
     expect(at('"a\nb":1').skipKey('a\nb')).toBe(false)
   })
 
-  it('gives keys in order, however they are spelled', () => {
+  it('returns keys in order, however they are written', () => {
     const cursor = at('{ "a" : 1 , "\\u0062":[2],"ü":{} }')
     const keys: string[] = []
     for (let key = cursor.firstKey(['b']); key !== undefined; key = cursor.nextKey(['b'])) {

@@ -1,12 +1,12 @@
 /**
- * A place in JSON text, and the steps a reader takes from there.
+ * A cursor in JSON text, with the steps of a reader.
  *
- * The text is held twice: as the string it came as, because comparing and cutting strings is native and fast, and as
- * one byte a character, because looking at single characters is many times faster in an array of bytes. Characters
- * beyond Latin-1 show as 0xff there: no JSON syntax lies above 0x7f, so nothing is mistaken for it.
+ * The text is held twice: as a string, because comparing and slicing strings is native and fast, and with one byte per
+ * character, because reading single characters is many times faster in an array of bytes. Characters beyond Latin-1 are
+ * 0xff there: JSON syntax has no character above 0x7f, so none is mistaken for it.
  *
- * All that is read is checked as strictly as `JSON.parse` would. What is stepped over by {@link Cursor.skipValue} is
- * checked for closed strings and closed brackets only.
+ * Everything that is read is validated as strictly as by `JSON.parse`. In values that {@link Cursor.skipValue} skips, only
+ * closed strings and brackets are checked.
  */
 import { MusterError } from '../kube/errors.ts'
 import { type Json, parseJson } from '../kube/json.ts'
@@ -27,43 +27,43 @@ const nine = 0x39
 const upperE = 0x45
 const lowerE = 0x65
 
-/** Codes at which a reader inside a string must look closer: the quote, the backslash and what JSON forbids there. */
+/** Codes that are special inside a string: the quote, the backslash and the characters that JSON forbids there. */
 const endsRun = new Uint8Array(256)
 endsRun.fill(1, 0, 0x20)
 endsRun[quote] = 1
 endsRun[backslash] = 1
 
-/** Codes at which a reader that steps over a value must look closer. */
+/** Codes that are special while a value is skipped. */
 const isBracket = new Uint8Array(256)
 for (const code of [0, quote, openArray, closeArray, openObject, closeObject]) isBracket[code] = 1
 
-/** A buffer for one long text is given back after it. */
+/** A larger buffer is released after its text. */
 const keptBytes = 1 << 18
 
 const none: readonly string[] = []
 const encoder = new TextEncoder()
 
 export class Cursor {
-  /** The stretch of text to be read; positions count from its beginning. */
+  /** The range to read; positions count from its beginning. */
   text = ''
-  /** One code a character, and a 0 behind the last. */
+  /** One code per character, then a 0. */
   codes: Buffer = Buffer.alloc(keptBytes >> 3)
-  /** The next character to be read. */
+  /** The position of the next character. */
   at = 0
   isAscii = true
-  /** Whether the string stepped over last holds an escape. */
+  /** Whether the last skipped string contains an escape. */
   hasEscape = false
   #source = ''
   #start = 0
 
-  /** Goes to the beginning of a stretch of text. Going back within the stretch that is loaded costs nothing. */
+  /** Moves to the beginning of a range. Moving back within the loaded range costs nothing. */
   load(source: string, start: number, end: number): void {
     this.at = 0
     if (start === this.#start && end - start === this.text.length && source === this.#source) return
     const text = end - start === source.length ? source : source.slice(start, end)
     const { length } = text
     if (this.codes.length < length + 4) this.codes = Buffer.alloc(Math.max(length + 4, 2 * this.codes.length))
-    // Four bytes more than characters: if all of them fit, one byte each, there is none beyond ASCII.
+    // Four bytes more than characters: if the text fits at one byte per character, it is ASCII.
     this.isAscii = encoder.encodeInto(text, this.codes).written === length
     if (!this.isAscii) {
       for (let index = 0; index < length; index++) this.codes[index] = Math.min(text.charCodeAt(index), 0xff)
@@ -74,7 +74,7 @@ export class Cursor {
     this.#start = start
   }
 
-  /** Lets go of the text, so that nobody keeps a whole answer alive. */
+  /** Releases the text, so that the whole response is not kept alive. */
   unload(): void {
     this.text = ''
     this.#source = ''
@@ -93,12 +93,12 @@ export class Cursor {
     this.at++
   }
 
-  /** There must be nothing behind what was read. */
+  /** Checks that the text ends here. */
   end(): void {
     if (this.token() !== 0 || this.at !== this.text.length) this.fail()
   }
 
-  /** From behind a member or item to the next one, or before the bracket that closes them. */
+  /** From the end of a member or item to the next one, or to the closing bracket. */
   next(close: number): number {
     const code = this.token()
     if (code === close) return close
@@ -110,15 +110,15 @@ export class Cursor {
   }
 
   /**
-   * Into an object: its first key, with the cursor before the value; undefined, with the cursor behind the object, if
-   * it is empty. A key that is `expected` comes as the very string given; any other is a cut of the text.
+   * Enters an object: returns its first key, with the cursor before the value; undefined, with the cursor after the object,
+   * if it is empty. A key in `expected` is returned as that very string; any other is a slice of the text.
    */
   firstKey(expected: readonly string[] = none): string | undefined {
     this.expect(openObject)
     return this.#key(this.token(), expected)
   }
 
-  /** The key of the next member; undefined, with the cursor behind the object, if there is none. */
+  /** The key of the next member; undefined, with the cursor after the object, if there is none. */
   nextKey(expected: readonly string[] = none): string | undefined {
     return this.#key(this.next(closeObject), expected)
   }
@@ -141,7 +141,7 @@ export class Cursor {
     return key
   }
 
-  /** Steps over the string before the cursor if it is this one, spelled without escapes. */
+  /** Skips the next string if it is this key, written without escapes. */
   skipKey(key: string): boolean {
     const codes = this.codes
     const start = this.at + 1
@@ -155,7 +155,7 @@ export class Cursor {
     return true
   }
 
-  /** Steps over exactly this text. */
+  /** Skips exactly this text. */
   skipText(text: string): boolean {
     const end = this.at + text.length
     if (this.text.slice(this.at, end) !== text) return false
@@ -163,7 +163,7 @@ export class Cursor {
     return true
   }
 
-  /** From the opening quote to behind the closing one. Returns the position of the latter. */
+  /** From the opening quote to after the closing one. Returns the position of the latter. */
   skipString(): number {
     const codes = this.codes
     let at = this.at + 1
@@ -180,7 +180,7 @@ export class Cursor {
     return at
   }
 
-  /** Steps over the next value, whatever it is. */
+  /** Skips the next value. */
   skipValue(): void {
     const code = this.token()
     if (code === quote) this.skipString()
@@ -245,7 +245,7 @@ export class Cursor {
     return this.parse(start, at) as number | bigint
   }
 
-  /** The part behind the integer: a fraction, an exponent or both. */
+  /** After the integer: a fraction, an exponent or both. */
   #readFraction(start: number): number {
     if (this.codes[this.at] === point) {
       this.at++
@@ -265,7 +265,7 @@ export class Cursor {
     if (this.at === start) this.fail()
   }
 
-  /** What the text between two positions says. Its strings are no cuts of the text: they do not keep it alive. */
+  /** The parsed value between two positions. Its strings are copies: they do not keep the text alive. */
   parse(start: number, end: number): Json {
     try {
       return parseJson(this.text.slice(start, end))
@@ -274,7 +274,7 @@ export class Cursor {
     }
   }
 
-  /** The string between two positions, those of its quotes. */
+  /** The string whose quotes are at these positions. */
   parseString(opening: number, closing: number): string {
     try {
       return JSON.parse(this.text.slice(opening, closing + 1)) as string
@@ -283,7 +283,7 @@ export class Cursor {
     }
   }
 
-  /** A string of its own with these characters, all of them ASCII. */
+  /** A copy of these characters, all of them ASCII. */
   copy(start: number, end: number): string {
     return this.codes.toString('latin1', start, end)
   }
@@ -301,5 +301,5 @@ export class Cursor {
   }
 }
 
-/** Decoding never waits, so one cursor serves everyone. */
+/** Decoding is synchronous, so all decoders share one cursor. */
 export const cursor: Cursor = new Cursor()

@@ -1,18 +1,18 @@
 /**
- * Siblings: the object that a new one is likely to resemble.
+ * Decode hints: the known object that a new one most likely resembles.
  *
- * What a controller creates in numbers it names alike: `web-7d4f9-x2k8p`, `web-0`. So the latest object of the same
- * namespace whose name differs only behind the last dash is the best guide to one that has never been seen.
+ * Objects that one controller creates have similar names: `web-7d4f9-x2k8p`, `web-0`. So the latest object of the same
+ * namespace whose name differs only after the last dash is the best base for decoding an object that is not stored yet.
  */
 import type { KubeObject } from '../kube/object.ts'
 
 export interface DecodeHints {
-  /** Of the same family if one is known, or else the latest object of all. */
+  /** The latest object of the same family (namespace, and name up to the last dash), or else the latest of all. */
   find(namespace: string | undefined, name: string): KubeObject | undefined
   note(object: KubeObject): void
 }
 
-/** Families remembered; beyond, the one that was noted first goes. */
+/** Families remembered; beyond, the oldest is dropped. */
 const limit = 1024
 
 export function createDecodeHints(): DecodeHints {

@@ -245,7 +245,7 @@ describe('decoding by difference', () => {
     )
   })
 
-  it('gives the guide itself back when the text holds no news, however it is spelled', () => {
+  it('returns the guide itself if the text has no differences, however it is written', () => {
     fc.assert(
       fc.property(objectDraft, seed, (own, dice) => {
         const using = decoder()
@@ -445,9 +445,9 @@ describe('parsing plainly', () => {
   it('leaves a guide behind: the next object shares with it', () => {
     const using = decoder()
     const first = plain('{"metadata":{"name":"web-1","namespace":"a","uid":"1"},"spec":{"a":{"b":["c"]}}}', using)
-    expect(using.sibling('a', 'web-2')).toBe(first)
+    expect(using.hint('a', 'web-2')).toBe(first)
     const text = '{"metadata":{"name":"web-2","namespace":"a","uid":"2"},"spec":{"a":{"b":["c"]}}}'
-    expect(decode(text, using.sibling('a', 'web-2'), using)['spec']).toBe(first['spec'])
+    expect(decode(text, using.hint('a', 'web-2'), using)['spec']).toBe(first['spec'])
   })
 
   it('says which objects are plain: their next state, decoded, no longer is', () => {
@@ -638,28 +638,28 @@ function keep(value: Json, paths: readonly (readonly string[])[]): Json {
   return Object.fromEntries(kept)
 }
 
-describe('a sibling', () => {
+describe('a decode hint', () => {
   const named = (namespace: string, name: string, uid: string): string =>
     `{"metadata":{"name":"${name}","namespace":"${namespace}","uid":"${uid}"}}`
 
   it('is the latest object whose name differs in its last part only, or else the latest of all', () => {
     const using = decoder()
-    expect(using.sibling('a', 'web-7d4f-x1')).toBeUndefined()
+    expect(using.hint('a', 'web-7d4f-x1')).toBeUndefined()
     const web = decode(named('a', 'web-7d4f-x1', '1'), undefined, using)
     const elsewhere = decode(named('b', 'web-7d4f-x1', '2'), undefined, using)
     const api = decode(named('a', 'api-55aa-y1', '3'), undefined, using)
-    expect(using.sibling('a', 'web-7d4f-x2')).toBe(web)
-    expect(using.sibling('b', 'web-7d4f-x2')).toBe(elsewhere)
-    expect(using.sibling('a', 'api-55aa-y2')).toBe(api)
-    expect(using.sibling('a', 'new-1234-z1')).toBe(api)
+    expect(using.hint('a', 'web-7d4f-x2')).toBe(web)
+    expect(using.hint('b', 'web-7d4f-x2')).toBe(elsewhere)
+    expect(using.hint('a', 'api-55aa-y2')).toBe(api)
+    expect(using.hint('a', 'new-1234-z1')).toBe(api)
   })
 
   it('is remembered of a bounded number of families', () => {
     const using = decoder()
     const first = decode(named('a', 'web-1', '1'), undefined, using)
-    expect(using.sibling('a', 'web-2')).toBe(first)
+    expect(using.hint('a', 'web-2')).toBe(first)
     for (let index = 0; index < 2000; index++) decode(named('a', `family${index}-1`, `${index}`), undefined, using)
-    expect(using.sibling('a', 'web-2')).not.toBe(first)
+    expect(using.hint('a', 'web-2')).not.toBe(first)
   })
 })
 

@@ -1,12 +1,12 @@
 /**
- * Decoding by difference: JSON text becomes a frozen object that shares all it can with one we hold already.
+ * Decoding by difference: JSON text becomes a frozen object that shares its parts with an object already in memory.
  *
- * Text is read along a *guide*: the object stored under the same key or, for a new one, a sibling. Where the text says
- * what the guide holds, the guide's own frozen sub-tree is taken and nothing is allocated; only what differs is
- * parsed, and it goes through the intern pool. Whatever the guide is, the result equals that of `parseJson`: a good
- * guide makes it fast and lean, a bad one merely slower. If the text holds no news at all, the guide itself comes back.
+ * Text is compared with a *guide*: the object stored under the same key or, for a new one, a similar object (see
+ * `decode-hints.ts`). Where they are equal, the guide's own frozen sub-tree is reused and nothing is allocated; only
+ * differences are parsed, and they go through the intern pool. The result always equals that of `parseJson`: a good guide
+ * makes decoding fast and lean, a bad one only slower. If nothing differs, the guide itself is returned.
  *
- * Strings that are kept never are cuts of the text they came in: a cut would keep the whole answer alive.
+ * Strings that are kept are never slices of the text: V8 would keep the whole response alive for a slice.
  */
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -20,7 +20,7 @@ import {
   createTemplates,
   isOther,
   learnOther,
-  type Make,
+  type ObjectTemplate,
   type TemplatePart,
   skipAlong,
   type Template,
@@ -28,42 +28,42 @@ import {
 } from './template.ts'
 
 export interface DecoderOptions {
-  /** Filled in where the text has none, as in lists; always used for metadata alone, which says PartialObjectMetadata. */
+  /** Used where the text has none, as in lists, and always for metadata alone, where the text says PartialObjectMetadata. */
   readonly apiVersion: string
   readonly kind: string
   readonly pool: InternPool
-  /** How much is kept. @default "full" */
+  /** How much of the object is kept. @default "full" */
   readonly detail?: Detail | undefined
   /** @default false */
   readonly keepManagedFields?: boolean | undefined
-  /** What was parsed before, by this decoder or another one. @default nothing */
+  /** A memo of parsed objects, shared with other decoders. @default none */
   readonly recall?: Recall | undefined
 }
 
-/** Decodes the objects of one resource. It learns how they are spelled: keep it as long as the resource is read. */
+/** Decodes the objects of one resource. It learns their common text: keep it as long as the resource is watched. */
 export interface Decoder {
   /**
-   * The object in a stretch of text. The guide, if there is one, must be frozen and of this decoder.
-   * @throws ProtocolError when the stretch is not exactly one JSON object
+   * Decodes a range of the text. The guide, if given, must be frozen and come from this decoder.
+   * @throws ProtocolError unless the range is exactly one JSON object
    */
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
   /**
-   * The same object, with nothing shared: the engine's own parser makes it. Undefined if only a part of it is kept.
-   * @throws ProtocolError when the stretch is not exactly one JSON object
+   * The same object by `JSON.parse`, sharing nothing. Undefined if only a part of the object is kept.
+   * @throws ProtocolError unless the range is exactly one JSON object
    */
   parse(text: string, start: number, end: number): KubeObject | undefined
-  /** Was the object parsed? Then a sibling is the better guide to its next state: along it, the two come to share. */
+  /** Was it made by `parse`? Then a similar object is the better guide for its next version: so the two come to share. */
   isPlain(object: KubeObject): boolean
   /** A guide for an object that is not stored yet. */
-  sibling(namespace: string | undefined, name: string): KubeObject | undefined
+  hint(namespace: string | undefined, name: string): KubeObject | undefined
 }
 
-/** Deeper values are left to the parser, and kept whole: the recursion must end before the stack does. */
+/** Deeper values are parsed natively and kept whole: the recursion must not overflow the stack. */
 const deepest = 200
 
 /**
- * How often, in one object, reading may start over: after a template that did not fit, or an array that must be aligned.
- * Nested restarts multiply, and whoever writes objects could choose them so.
+ * Limit of restarts per object: after a template that did not match, or for an array that must be aligned. Nested restarts
+ * multiply, and the author of an object could provoke them.
  */
 const restarts = 24
 
@@ -76,7 +76,7 @@ export function createDecoder(options: DecoderOptions): Decoder {
   return new JsonDecoder(options)
 }
 
-/** A class because a process may hold thousands, most of them idle: until it has work it holds its options alone. */
+/** A class because a process may hold thousands, most of them idle: until its first object it holds only its options. */
 class JsonDecoder implements Decoder {
   readonly #options: DecoderOptions
   #work: Work | undefined
@@ -87,15 +87,15 @@ class JsonDecoder implements Decoder {
 
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject {
     this.#work ??= prepare(this.#options)
-    const { templates, siblings } = this.#work
+    const { templates, hints } = this.#work
     cursor.load(text, start, end)
     restarted = 0
     try {
-      const make = guide && templates.find(guide)
-      const object = this.#decodeRoot(this.#work, (guide ?? noMembers) as unknown as JsonObject, make)
+      const objectTemplate = guide && templates.find(guide)
+      const object = this.#decodeRoot(this.#work, (guide ?? noMembers) as unknown as JsonObject, objectTemplate)
       cursor.end()
       if (guide) templates.observe(object, guide)
-      if (!guide || isOther(object, guide)) siblings.note(object)
+      if (!guide || isOther(object, guide)) hints.note(object)
       return Object.freeze(object)
     } finally {
       cursor.unload()
@@ -111,7 +111,7 @@ class JsonDecoder implements Decoder {
       () => this.#parse(text, start, end),
       `${apiVersion} ${kind} ${keepManagedFields}`,
     )
-    this.#work.siblings.note(object)
+    this.#work.hints.note(object)
     this.#work.plain.add(object)
     return object
   }
@@ -142,13 +142,13 @@ class JsonDecoder implements Decoder {
     return this.#work?.plain.has(object) ?? false
   }
 
-  sibling(namespace: string | undefined, name: string): KubeObject | undefined {
-    return this.#work?.siblings.find(namespace, name)
+  hint(namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#work?.hints.find(namespace, name)
   }
 
-  #decodeRoot({ filter, metadata }: Work, guide: JsonObject, make: Make | undefined): KubeObject {
+  #decodeRoot({ filter, metadata }: Work, guide: JsonObject, objectTemplate: ObjectTemplate | undefined): KubeObject {
     const { apiVersion, kind, pool, detail } = this.#options
-    // apiVersion and kind come first, wherever the text has them: objects of a list and of a watch get one shape.
+    // apiVersion and kind come first, in any text: objects of lists and of watches get the same hidden class.
     const members = new Map<string, Json>([
       ['apiVersion', apiVersion],
       ['kind', kind],
@@ -157,11 +157,11 @@ class JsonDecoder implements Decoder {
     for (let key = cursor.firstKey(keys); key !== undefined; key = cursor.nextKey(keys)) {
       const isMetadata = key === 'metadata'
       if (filter && !isMetadata && isUnwanted(filter, key)) {
-        skip(make, key)
+        skip(objectTemplate, key)
         continue
       }
       const below = isMetadata ? metadata : filter?.only?.get(key)
-      const template = make?.members.get(key)
+      const template = objectTemplate?.members.get(key)
       const before = member(guide, key)
       const value = template ? decodeAlong(pool, template, before, below, 0) : decodeValue(pool, before, below, 0)
       if (detail !== 'metadata' || isMetadata) members.set(key, value)
@@ -170,12 +170,12 @@ class JsonDecoder implements Decoder {
   }
 }
 
-/** What a decoder works with. */
+/** The state of a decoder, created with its first object. */
 interface Work {
   readonly filter: Filter | undefined
   readonly metadata: Filter
   readonly templates: Templates
-  readonly siblings: DecodeHints
+  readonly hints: DecodeHints
   readonly plain: WeakSet<KubeObject>
 }
 
@@ -183,11 +183,11 @@ function prepare({ detail = 'full', keepManagedFields = false }: DecoderOptions)
   const filter = detailFilter(detail)
   const metadata = metadataFilter(keepManagedFields)
   const templates = createTemplates(filter, metadata)
-  return { filter, metadata, templates, siblings: createDecodeHints(), plain: new WeakSet() }
+  return { filter, metadata, templates, hints: createDecodeHints(), plain: new WeakSet() }
 }
 
-function skip(make: Make | undefined, key: string): void {
-  const known = make?.skips.get(key)
+function skip(objectTemplate: ObjectTemplate | undefined, key: string): void {
+  const known = objectTemplate?.skips.get(key)
   if (known) skipAlong(known)
   else cursor.skipValue()
 }
@@ -230,14 +230,14 @@ function decodeString(pool: InternPool, guide: Json | undefined): string {
   return pool.stringAt(cursor, opening, closing)
 }
 
-/** A node that has no guide. */
+/** Parses a node without a guide. */
 function parseFresh(pool: InternPool): Json {
   const start = cursor.at
   cursor.skipValue()
   return pool.value(cursor.parse(start, cursor.at))
 }
 
-/** An object whose members are expected to be the guide's, in the guide's order. */
+/** Decodes an object whose members are expected to be the guide's, in the same order. */
 function decodeMembers(pool: InternPool, guide: JsonObject, filter: Filter | undefined, depth: number): JsonObject {
   const start = cursor.at
   const since = pool.created
@@ -269,7 +269,7 @@ function decodeMembers(pool: InternPool, guide: JsonObject, filter: Filter | und
   return copy === undefined ? guide : finish(pool, copy, filter, since)
 }
 
-/** Steps over a member if it is not wanted. */
+/** Skips a member if it is not kept. */
 function skipUnwanted(filter: Filter): boolean {
   const start = cursor.at
   if (cursor.codes[start] !== quote) cursor.fail()
@@ -284,7 +284,7 @@ function skipUnwanted(filter: Filter): boolean {
   return true
 }
 
-/** The rest of an object whose keys are not the guide's, or not in its order; `seen` members were. */
+/** Decodes the rest of an object whose keys or their order differ from the guide's; the first `seen` members did not. */
 function decodeOthers(
   pool: InternPool,
   guide: JsonObject,
@@ -296,7 +296,7 @@ function decodeOthers(
   copy: JsonObject | undefined,
 ): JsonObject {
   if (filter === undefined && isFlat(guide)) {
-    // Nothing in it is worth reading twice: strings go through the pool anyway.
+    // Scalars only: parsing natively is faster, and strings go through the pool anyway.
     cursor.at = start
     cursor.skipValue()
     const fresh = cursor.parse(start, cursor.at) as JsonObject
@@ -326,14 +326,14 @@ function isFlat(guide: JsonObject): boolean {
   return true
 }
 
-/** Are the members of both the same, in whatever order? */
+/** Do both have the same members, in any order? */
 function hasMembers(a: JsonObject, b: JsonObject): boolean {
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
   return keys.every((key) => Object.hasOwn(b, key) && isSameValue(a[key]!, b[key]))
 }
 
-/** An object with these members; the guide itself if it is one. */
+/** An object with these members; the guide itself if it has exactly these. */
 function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObject {
   let copy: Record<string, Json> | undefined
   if (hasKeys(guide, members)) {
@@ -344,7 +344,7 @@ function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObjec
     }
     return copy ?? guide
   }
-  // The parser makes objects without room to spare, and takes __proto__ for a key like any other.
+  // JSON.parse creates objects without spare capacity, and treats __proto__ like any other key.
   const template = Array.from(members.keys(), (key) => `${JSON.stringify(key)}:0`)
   copy = JSON.parse(`{${template.join(',')}}`) as Record<string, Json>
   for (const [key, value] of members) copy[key] = value
@@ -362,7 +362,7 @@ function hasKeys(object: JsonObject, members: ReadonlyMap<string, Json>): boolea
   return count === members.size
 }
 
-/** An array whose items are expected to be the guide's: at the same places or, if `isAligned`, wherever they seem to be. */
+/** Decodes an array whose items are expected to be the guide's: at the same index or, if `isAligned`, nearby. */
 function decodeItems(
   pool: InternPool,
   guide: readonly Json[],
@@ -390,11 +390,11 @@ function decodeItems(
     cursor.at = start
     return decodeItems(pool, guide, filter, depth, true)
   }
-  // A slice has no room to spare.
+  // A slice has no spare capacity.
   return pool.node(copy === undefined ? guide.slice(0, index) : copy.slice(), since)
 }
 
-/** Items were added or taken away: how far from its place the next item's counterpart is. */
+/** After items were added or removed: the offset of the guide's item that corresponds to the next item. */
 function align(guide: readonly Json[], index: number, shift: number): number {
   for (let distance = 0; distance <= 8; distance++) {
     if (beginsAs(guide[index + shift + distance])) return shift + distance
@@ -403,7 +403,7 @@ function align(guide: readonly Json[], index: number, shift: number): number {
   return shift
 }
 
-/** Does the text begin with the same first member, a string, as the object? In most lists that is its name or type. */
+/** Does the text begin with the same first member, a string, as the object? In most lists that is the name or type. */
 function beginsAs(object: Json | undefined): boolean {
   if (!isNode(object)) return false
   const [key] = Object.keys(object)
@@ -415,7 +415,7 @@ function finish<T extends InternNode>(pool: InternPool, fresh: T, filter: Filter
   return filter?.isUnique ? Object.freeze(fresh) : pool.node(fresh, since)
 }
 
-/** A node that is expected to be spelled as its template says, or as the other one says. */
+/** Decodes a node whose text is expected to match its template, or the second one. */
 function decodeAlong(
   pool: InternPool,
   template: Template,
@@ -433,7 +433,7 @@ function decodeAlong(
   return value
 }
 
-/** Takes what differs from the text, and all else from the guide or the template. Undefined if the text is no such text. */
+/** Takes differing values from the text, all others from the guide or the template. Undefined if the text does not match. */
 function fill(
   pool: InternPool,
   template: Template,
@@ -454,7 +454,7 @@ function fill(
       skipAlong(skipped!)
       continue
     }
-    // The text before a first item is all that an empty list has in common with it.
+    // An empty list matches the text before a first item.
     if (key === 0 && cursor.token() === closeArray) return startOver(start)
     const old = (guide as JsonObject)[key]
     const before = old === undefined ? (node as JsonObject)[key] : old
@@ -478,8 +478,8 @@ function startOver(start: number): undefined {
 }
 
 /**
- * Where all that is no part of the template comes from: the guide if it has the same, or else what the template was
- * learnt from. Undefined if the guide has another node in such a place: it may be equal, and would have to stay.
+ * The source of the values that are fixed in the template: the guide if it has the same ones, otherwise the node that the
+ * template was learnt from. Undefined if the guide has another node in such a place: it may be equal and must then be kept.
  */
 function baseOf(guide: InternNode, template: Template): InternNode | undefined {
   return Array.isArray(guide)

@@ -1,13 +1,13 @@
-/** What to keep of an object while its text is read; the rest is stepped over and never parsed. */
+/** Which members of an object are decoded; the others are skipped and never parsed. */
 import type { Detail } from './need.ts'
 
-/** What to keep of one node. In an array it holds for each item. Without a filter all is kept. */
+/** Which members of one node are kept. For an array it applies to each item. Without a filter everything is kept. */
 export interface Filter {
-  /** These members alone, each with a filter of its own. */
+  /** Only these members, each with its own filter. */
   readonly only?: ReadonlyMap<string, Filter | undefined>
   /** All members but this one. */
   readonly without?: string
-  /** No two objects are alike in this node: it is not worth a place in the pool. */
+  /** No two objects have the same value here: it is not worth interning. */
   readonly isUnique?: boolean
 }
 
@@ -23,7 +23,7 @@ export function metadataFilter(keepManagedFields: boolean): Filter {
   return keepManagedFields ? managedMetadata : leanMetadata
 }
 
-/** The filter of an object's other members. A path leads through arrays into each of their items. */
+/** The filter of an object's other members. A path through an array applies to each of its items. */
 export function detailFilter(detail: Detail): Filter | undefined {
   if (detail === 'full') return undefined
   const only = new Map<string, Filter | undefined>()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../kube/json.ts'
-import { glimpseUnwanted, scanIdentity, scanList, scanWatchFrame } from './frames.ts'
+import { peekUnselected, scanIdentity, scanList, scanWatchFrame } from './frames.ts'
 
 const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
 const object = fc.dictionary(fc.string({ unit: 'binary' }), json)
@@ -128,7 +128,7 @@ describe('identity', () => {
           const { name, namespace } = meta
           expect(scanIdentity(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace })
           const { managedFields: _, ...glimpsed } = meta
-          const glimpse = glimpseUnwanted(`__${text}__`, 2, 2 + text.length, () => false)
+          const glimpse = peekUnselected(`__${text}__`, 2, 2 + text.length, () => false)
           expect(glimpse?.metadata).toEqual(parseJson(JSON.stringify(glimpsed)))
         },
       ),
@@ -142,13 +142,13 @@ describe('identity', () => {
   it.each(['{}', '{"metadata":{}}', '{"metadata":{"name":7}}', '{"metadata":"x"}'])('is missing from %j', (text) => {
     const refusal = expect.objectContaining({ name: 'ProtocolError' })
     expect(() => scanIdentity(text, 0, text.length)).toThrow(refusal)
-    expect(() => glimpseUnwanted(text, 0, text.length, () => false)).toThrow(refusal)
+    expect(() => peekUnselected(text, 0, text.length, () => false)).toThrow(refusal)
   })
 
-  it('is glimpsed only of what is not wanted by it', () => {
+  it('is all that is read of an object that is not selected', () => {
     const text = '{"metadata":{"name":"a","labels":{"app":"x"}},"spec":{}}'
     const glimpse = (app: string): unknown =>
-      glimpseUnwanted(text, 0, text.length, ({ metadata }) => metadata.labels?.['app'] === app)
+      peekUnselected(text, 0, text.length, ({ metadata }) => metadata.labels?.['app'] === app)
     expect(glimpse('x')).toBeUndefined()
     expect(glimpse('y')).toMatchObject({ metadata: { name: 'a', labels: { app: 'x' } } })
   })

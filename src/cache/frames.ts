@@ -1,19 +1,19 @@
 /**
- * What surrounds objects on the wire: lines of a watch and pages of a list. Frames are taken apart without parsing the
- * objects in them; those go to `decode.ts`, one by one.
+ * The wire format around objects: lines of a watch and pages of a list. Frames are scanned without parsing the objects in
+ * them; `decode.ts` decodes those one by one.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject, ListMeta } from '../kube/object.ts'
 import { closeArray, cursor, openArray, openObject, quote } from './cursor.ts'
 
-/** Where an object lies in a text. */
-export interface Stretch {
+/** The range of an object in a text. */
+export interface TextRange {
   readonly start: number
   readonly end: number
 }
 
-export interface WatchFrame extends Stretch {
-  /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`, or what a later server may invent. */
+export interface WatchFrame extends TextRange {
+  /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`, or a type of a later server. */
   readonly type: string
 }
 
@@ -21,12 +21,12 @@ export interface ListPage {
   readonly apiVersion: string | undefined
   readonly kind: string | undefined
   readonly resourceVersion: string
-  /** Asks for the next page; undefined on the last. */
+  /** The continue token; undefined on the last page. */
   readonly continue: string | undefined
-  readonly items: readonly Stretch[]
+  readonly items: readonly TextRange[]
 }
 
-/** Where an object belongs. */
+/** Namespace and name of an object. */
 export interface ObjectIdentity {
   readonly namespace: string | undefined
   readonly name: string
@@ -44,8 +44,8 @@ const frameHead = '{"type":"'
 const frameMiddle = '","object":'
 
 /**
- * The frame as the API server writes it, known by its beginning and end. That its object ends where the line does is
- * checked when it is decoded.
+ * The frame as the API server writes it, recognised by its beginning and end. Decoding checks that the object ends with the
+ * line.
  */
 function scanUsualFrame(line: string): WatchFrame | undefined {
   if (!line.startsWith(frameHead)) return undefined
@@ -57,27 +57,27 @@ function scanUsualFrame(line: string): WatchFrame | undefined {
 
 function scanAnyFrame(line: string): WatchFrame {
   let type: string | undefined
-  let object: Stretch | undefined
+  let object: TextRange | undefined
   cursor.load(line, 0, line.length)
   for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
     if (key === 'type') type = readString()
-    else if (key === 'object') object = skipStretch()
+    else if (key === 'object') object = skipRange()
     else cursor.skipValue()
   }
   cursor.end()
   cursor.unload()
   if (type === undefined || object === undefined || line.charCodeAt(object.start) !== openObject) {
-    throw new MusterError('ProtocolError', 'a line of the watch is no event: it has no type or no object.')
+    throw new MusterError('ProtocolError', 'a line of the watch is not an event: it has no type or no object.')
   }
   return { type, ...object }
 }
 
 /**
- * A page of a list: its metadata, and where its items lie.
+ * A page of a list: its metadata, and the ranges of its items.
  * @throws ProtocolError
  */
 export function scanList(text: string): ListPage {
-  let items: Stretch[] | undefined
+  let items: TextRange[] | undefined
   let apiVersion: string | undefined
   let kind: string | undefined
   let metadata: ListMeta = {}
@@ -91,32 +91,32 @@ export function scanList(text: string): ListPage {
   }
   cursor.end()
   cursor.unload()
-  if (!items) throw new MusterError('ProtocolError', `the answer is no list: its kind is ${kind ?? 'unknown'}.`)
+  if (!items) throw new MusterError('ProtocolError', `the response is not a list: its kind is ${kind ?? 'unknown'}.`)
   const { resourceVersion = '', continue: next } = metadata
   return { apiVersion, kind, resourceVersion, continue: next === '' ? undefined : next, items }
 }
 
-function readItems(): Stretch[] {
-  const items: Stretch[] = []
+function readItems(): TextRange[] {
+  const items: TextRange[] = []
   if (cursor.token() !== openArray) {
-    // Go writes null for a list that was never begun.
+    // Go writes null for a nil slice.
     if (cursor.readScalar() !== null) cursor.fail()
     return items
   }
   cursor.at++
-  for (let code = cursor.token(); code !== closeArray; code = cursor.next(closeArray)) items.push(skipStretch())
+  for (let code = cursor.token(); code !== closeArray; code = cursor.next(closeArray)) items.push(skipRange())
   cursor.at++
   return items
 }
 
 function readMetadata(): ListMeta {
-  const { start, end } = skipStretch()
+  const { start, end } = skipRange()
   return (cursor.parse(start, end) ?? {}) as ListMeta
 }
 
 /**
- * Who the object in this stretch of text is, as its metadata says; the rest is left unread.
- * @throws ProtocolError when it has no name
+ * Reads namespace and name of the object in this range; nothing else is read.
+ * @throws ProtocolError if it has no name
  */
 export function scanIdentity(text: string, start: number, end: number): ObjectIdentity {
   let namespace: string | undefined
@@ -140,11 +140,11 @@ export function scanIdentity(text: string, start: number, end: number): ObjectId
 }
 
 /**
- * A glimpse of the object in this stretch of text, if by that it is not wanted: who it is, its state, its labels. Nothing
- * else is read of it. Undefined if it may be wanted: it has to be decoded to know.
- * @throws ProtocolError when it has no name
+ * Reads only identity, version and labels of the object in this range, and returns them if they show that the object is not
+ * selected. Undefined if it may be selected: then it must be decoded.
+ * @throws ProtocolError if it has no name
  */
-export function glimpseUnwanted(
+export function peekUnselected(
   text: string,
   start: number,
   end: number,
@@ -158,7 +158,7 @@ export function glimpseUnwanted(
       continue
     }
     for (let inner = cursor.firstKey(glimpsed); inner !== undefined; inner = cursor.nextKey(glimpsed)) {
-      const { start: from, end: to } = skipStretch()
+      const { start: from, end: to } = skipRange()
       if (glimpsed.includes(inner)) metadata[inner] = cursor.parse(from, to)
     }
     break
@@ -174,14 +174,14 @@ export function glimpseUnwanted(
 
 const glimpsed: readonly string[] = ['name', 'namespace', 'uid', 'resourceVersion', 'labels']
 
-function skipStretch(): Stretch {
+function skipRange(): TextRange {
   cursor.token()
   const start = cursor.at
   cursor.skipValue()
   return { start, end: cursor.at }
 }
 
-/** A string of its own, not a cut of the text. */
+/** A copy, not a slice of the text. */
 function readString(): string {
   if (cursor.token() !== quote) cursor.fail()
   return cursor.parseString(cursor.at, cursor.skipString())

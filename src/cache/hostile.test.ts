@@ -77,7 +77,7 @@ function failing(
 }
 
 describe('a watch engine that cannot die silently', () => {
-  it('goes on from where it was when the connection is cut', async () => {
+  it('continues from the last version when the connection breaks', async () => {
     const s = await scene((server) => server.put('a'))
     s.server.watches[0]!.cut()
     s.server.put('b')
@@ -95,7 +95,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('notices a socket that has fallen silent', async () => {
+  it('detects a silent socket', async () => {
     const s = await scene((server) => server.put('a'))
     s.server.watches[0]!.mute()
     s.server.put('b')
@@ -118,7 +118,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('tells two lives of one name apart', async () => {
+  it('distinguishes two objects of the same name by uid', async () => {
     const s = await scene((server) => server.put('a'))
     s.server.watches[0]!.mute()
     s.server.remove('a')
@@ -129,7 +129,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('outlives a storm of 410 without a storm of its own', async () => {
+  it('survives a series of 410 without a hot loop', async () => {
     const s = await scene((server) => server.put('a'))
     s.server.fault = ({ isWatch }) => (isWatch ? { kind: 'status', code: 410, reason: 'Expired' } : undefined)
     s.server.watches[0]!.cut()
@@ -208,7 +208,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('never shows a list that is only half there', async () => {
+  it('never shows a partial list', async () => {
     const s = await scene((server) => {
       server.streamsLists = false
       for (let i = 0; i < 1200; i++) server.put(`thing-${i}`)
@@ -229,7 +229,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('gives up pages when their token expires half-way', async () => {
+  it('lists without pages after a continue token expired', async () => {
     const s = await scene((server) => {
       server.streamsLists = false
       for (let i = 0; i < 1200; i++) server.put(`thing-${i}`)
@@ -257,7 +257,7 @@ describe('a watch engine that cannot die silently', () => {
     expectTruth(s)
   })
 
-  it('does not run in circles when watches end at once', async () => {
+  it('does not loop when watches end at once', async () => {
     const s = await scene((server) => server.put('a'))
     const before = s.server.requests.watches
     for (let i = 0; i < 600; i++) {

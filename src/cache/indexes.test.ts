@@ -19,7 +19,7 @@ describe('an index', () => {
     expect(index.find('b')).toEqual([one.object])
   })
 
-  it('shows the present object of an entry without being told, as long as its keys stay', () => {
+  it('returns the current object of an entry without an update, while its keys stay', () => {
     const index = createIndex(byFinalizer)
     const one = entry('one', 'a')
     index.update(one, undefined, one.object)
@@ -28,7 +28,7 @@ describe('an index', () => {
     expect(index.find('a')).toEqual([later])
   })
 
-  it('forgets keys that nobody has any more', () => {
+  it('drops keys that no object has any more', () => {
     const index = createIndex(byFinalizer)
     const one = entry('one', 'a', 'b')
     const two = entry('two', 'a')

@@ -1,29 +1,29 @@
 /**
- * A secondary index: the objects that an index function gives a key for, found without a scan.
+ * A secondary index: finds objects by the keys that an index function returns for them.
  *
- * It holds entries of a store, not objects: as long as an object keeps its keys, a change of it does not touch the
- * index. Which keys an object was filed under is asked of the index function again, so nothing is stored for it; the
- * function must give the same keys for the same object each time.
+ * It holds entries of a store, not objects: a change of an object that keeps its keys does not touch the index. The old
+ * keys of an object are computed again by the index function instead of being stored; so the function must be
+ * deterministic.
  */
 import type { KubeObject } from '../kube/object.ts'
 
-/** The place of one object in a store. It stays the same while the object changes. */
+/** The entry of one object in a store. It stays the same while the object changes. */
 export interface StoreEntry<T extends KubeObject = KubeObject> {
   object: T
   bytes: number
 }
 
 export interface Index<T extends KubeObject = KubeObject> {
-  /** Files an entry that has come, changed (`before` was its object) or gone (`after` is undefined). */
+  /** Updates the index for an entry that was added, changed (from `before`) or removed (`after` is undefined). */
   update(entry: StoreEntry<T>, before: T | undefined, after: T | undefined): void
   /** In no particular order. */
   find(key: string): readonly T[]
-  /** How many keys there are. */
+  /** The number of keys. */
   size(): number
 }
 
 export function createIndex<T extends KubeObject>(keysOf: (object: T) => readonly string[]): Index<T> {
-  /** Most keys of most indexes have one entry: it needs no set around it. */
+  /** Most keys have a single entry, which needs no set. */
   const filed = new Map<string, StoreEntry<T> | Set<StoreEntry<T>>>()
 
   const add = (key: string, entry: StoreEntry<T>): void => {
@@ -57,7 +57,7 @@ export function createIndex<T extends KubeObject>(keysOf: (object: T) => readonl
   }
 }
 
-/** Every object belongs to its owners by their uids. */
+/** The index function of `byOwner`. */
 export function ownerUids({ metadata }: KubeObject): readonly string[] {
   return metadata.ownerReferences?.map(({ uid }) => uid) ?? []
 }

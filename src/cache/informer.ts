@@ -1,13 +1,13 @@
 /**
- * A slice is one watch of a resource, the copy of what it brings, and who is told of its changes.
+ * An informer is one watch of a resource, the local copy of its objects, and the delivery of changes to its listeners.
  *
- * Consumers with the same need share a slice. Where needs differ there are several, and an object may be in two of them,
- * each as far as its own watch: so no watch ever has to guess what another meant. (Their objects are the same in memory:
- * text is decoded along what another slice holds.) What a slice holds never grows beyond what it was made for; it shrinks
- * when somebody leaves.
+ * Consumers with the same need share an informer. Where needs differ there are several, and an object may be in two of
+ * them, each at the version that its own watch has reached: informers never have to be reconciled with each other. (They
+ * share memory: text is decoded by difference to the object that another informer holds.) An informer never holds more
+ * than it was created for, and drops objects when listeners leave.
  *
- * What the cache learnt from the answer of a write is kept against everything that the watch still delivers from
- * before it, until the watch has caught up.
+ * A state known from the response of a write takes precedence over older states that the watch still delivers, until the
+ * watch has caught up.
  */
 import type { ObjectRef } from '../client/client.ts'
 import { stringifyJson } from '../kube/json.ts'
@@ -17,10 +17,10 @@ import type { Recall } from '../kube/recall.ts'
 import { type WriteResponses, createWriteResponses } from './write-responses.ts'
 import type { Decoder } from './decode.ts'
 import { Delivery } from './delivery.ts'
-import { glimpseUnwanted, scanIdentity } from './frames.ts'
+import { peekUnselected, scanIdentity } from './frames.ts'
 import { refOf, resourceVersionOf } from './key.ts'
 import { inWatchScope, type WatchScope, type ScopeSet, scopeSet, type Watch } from './need.ts'
-import { goneVersion, isLater } from './own-writes.ts'
+import { deleteVersion, isLater } from './own-writes.ts'
 import { type Freshness, Reflector, type ReflectorInput, type ReflectorSink } from './reflector.ts'
 import { createStore, isSameState, type Store } from './store.ts'
 import type { ConsumerProblem } from './subscription.ts'
@@ -30,30 +30,30 @@ import type { WarmUp } from './warm-up.ts'
 export interface InformerInput extends ReflectorInput {
   readonly resource: Resource
   readonly warmUp: WarmUp
-  /** Objects that were decoded before, by whomever. */
+  /** A memo of decoded objects, shared by the caches of a simulation. */
   readonly recall?: Recall | undefined
   readonly onProblem: (problem: ConsumerProblem) => void
 }
 
-/** The feed that a slice belongs to. */
+/** The resource informer that an informer belongs to. */
 export interface InformerOwner {
-  decoderOf(slice: Informer): Decoder
-  /** Slices that may hold the same objects, in the same shape. */
-  neighboursOf(slice: Informer): readonly Informer[]
-  /** The watch has told something, or is past a version. */
-  onProgress(slice: Informer): void
-  onListed(slice: Informer): void
-  onRefused(slice: Informer): void
-  onFreshness(slice: Informer): void
+  decoderOf(informer: Informer): Decoder
+  /** Informers that may hold the same objects, in the same shape. */
+  overlapping(informer: Informer): readonly Informer[]
+  /** The watch delivered an event or a bookmark. */
+  onProgress(informer: Informer): void
+  onListed(informer: Informer): void
+  onRefused(informer: Informer): void
+  onFreshness(informer: Informer): void
 }
 
-/** A write under way. Exactly one of its methods is called, once. */
+/** A write in flight. Exactly one of its methods is called, once. */
 export interface WriteTicket {
-  /** The server answered with the object's new state. */
+  /** The server responded with the object's new state. */
   written(object: KubeObject): void
-  /** The server answered that the object is gone. */
+  /** The server responded that the object is deleted. */
   deleted(uid: string | undefined): void
-  /** The write failed, or nobody knows: whatever the watch brings is news. */
+  /** The write failed or its outcome is unknown: every watch event counts as foreign. */
   failed(): void
 }
 
@@ -65,13 +65,13 @@ export class Informer {
   readonly #input: InformerInput
   readonly #owner: InformerOwner
   readonly #reflector: Reflector
-  /** Made by the first write: most slices never see one. */
-  #answers: WriteResponses | undefined
+  /** Created by the first write: most informers never see one. */
+  #responses: WriteResponses | undefined
   #held: ScopeSet
-  /** Undefined: all that the watch brings. */
-  #wanted: ScopeFilter | undefined
+  /** Undefined: every object of the watch is kept. */
+  #scopeFilter: ScopeFilter | undefined
   #isListed = false
-  /** May an object that the watch tells to be deleted only have left its selection? */
+  /** The watch has selectors: a DELETED event may mean that the object no longer matches. */
   readonly #isSelective: boolean
 
   constructor(
@@ -94,7 +94,7 @@ export class Informer {
     this.#reflector = new Reflector(input, watch.scope, watch.shape.detail, this.#sink())
   }
 
-  /** What it holds: these scopes, each for certain and whole, once it is listed. */
+  /** The scopes it holds, each of them completely once it is listed. */
   get scopes(): readonly WatchScope[] {
     return this.#held.scopes
   }
@@ -103,7 +103,7 @@ export class Informer {
     return this.#isListed
   }
 
-  /** The version up to which everything is known. */
+  /** The resource version up to which every change is known. */
   get reached(): string | undefined {
     return this.#reflector.reached
   }
@@ -116,7 +116,7 @@ export class Informer {
     return this.#held.serves(scope)
   }
 
-  /** Lets go of everything outside these scopes, which nobody sees any more. */
+  /** Drops the objects outside these scopes: no listener matches them any more. */
   holdOnly(scopes: readonly WatchScope[]): void {
     const isWhole = scopes.some(({ key }) => key === this.watch.scope.key)
     if (isWhole && this.scopes.length === 1 && this.scopes[0]!.key === this.watch.scope.key) return
@@ -124,42 +124,42 @@ export class Informer {
     const before = new Set(this.scopes.map(({ key }) => key))
     if (set.scopes.length === before.size && set.scopes.every(({ key }) => before.has(key))) return
     this.#held = set
-    this.#wanted = createScopeFilter(set.scopes, this.watch.scope)
+    this.#scopeFilter = createScopeFilter(set.scopes, this.watch.scope)
     for (const object of this.store.list()) {
-      if (!this.#wanted.has(object)) this.store.remove(object.metadata.namespace, object.metadata.name ?? '')
+      if (!this.#scopeFilter.has(object)) this.store.remove(object.metadata.namespace, object.metadata.name ?? '')
     }
   }
 
-  /** `isLate`: it was under way before there was this slice. */
+  /** `isLate`: the write began before this informer existed. */
   beginWrite(ref: ObjectRef, consumer: string, isLate = false): WriteTicket {
     const { delivery } = this
     delivery.beginWrite(ref, consumer)
-    this.#answers ??= createWriteResponses()
-    const answers = this.#answers
-    answers.begin(ref)
+    this.#responses ??= createWriteResponses()
+    const responses = this.#responses
+    responses.begin(ref)
     const before = isLate ? undefined : this.#read(ref)?.metadata.uid
     return {
       written: (object) => {
         const version = resourceVersionOf(object)
-        delivery.endWrite(ref, consumer, version, () => this.#absorb(answers, ref, object))
-        // The watch may have brought the echo before the answer came: then there is none to wait for.
+        delivery.endWrite(ref, consumer, version, () => this.#storeResponse(responses, ref, object))
+        // The watch may have delivered the event before the response came: then no echo is expected.
         if (this.#reflector.hasReached(version)) delivery.seen(ref, version)
-        answers.end(ref)
+        responses.end(ref)
       },
-      deleted: (told) => {
-        const uid = told ?? (isLate ? undefined : this.#read(ref)?.metadata.uid)
-        const isEchoed = uid === undefined || answers.hasEnded(ref, uid)
-        delivery.endWrite(ref, consumer, goneVersion(uid), () => {
+      deleted: (reportedUid) => {
+        const uid = reportedUid ?? (isLate ? undefined : this.#read(ref)?.metadata.uid)
+        const isEchoed = uid === undefined || responses.hasEnded(ref, uid)
+        delivery.endWrite(ref, consumer, deleteVersion(uid), () => {
           if (uid === undefined || (isEchoed && !this.#isSelective)) return
-          // What was known before the write, if another life, had ended when this one began.
-          for (const over of new Set([uid, before ?? uid])) this.#absorbDelete(answers, ref, over)
+          // If the copy held another uid before the write, that object ended before this one was created.
+          for (const endedUid of new Set([uid, before ?? uid])) this.#storeDelete(responses, ref, endedUid)
         })
         if (isEchoed) delivery.ended(ref, uid)
-        answers.end(ref)
+        responses.end(ref)
       },
       failed: () => {
         delivery.endWrite(ref, consumer, undefined, () => undefined)
-        answers.end(ref)
+        responses.end(ref)
       },
     }
   }
@@ -172,17 +172,17 @@ export class Informer {
     return this.store.get(namespace, name)
   }
 
-  // ── what the watch delivers ────────────────────────────────────────────────────────────────────────────────
+  // ── watch events ────────────────────────────────────────────────────────────────────────────────
 
   #sink(): ReflectorSink {
     return {
       decode: (text, start, end) => this.#decode(text, start, end),
-      wants: (object) => this.#wanted === undefined || this.#wanted.has(object),
+      keeps: (object) => this.#scopeFilter === undefined || this.#scopeFilter.has(object),
       replace: (objects, version, begunAt) => this.#replace(objects, version, begunAt),
       upsert: (object) => this.#upsert(object),
       remove: (object) => this.#remove(object),
       progress: (version) => this.#progress(version),
-      answered: () => this.#answers?.latest(),
+      latestWritten: () => this.#responses?.latest(),
       refused: () => this.#owner.onRefused(this),
       freshness: () => this.#owner.onFreshness(this),
     }
@@ -191,12 +191,12 @@ export class Informer {
   #upsert(object: KubeObject): void {
     const ref = refOf(object)
     const version = resourceVersionOf(object)
-    this.#answers?.lives(ref, object.metadata.uid)
-    if (this.#answers?.isHistory(ref, object)) {
-      this.delivery.tellHidden(ref, version)
+    this.#responses?.noteExisting(ref, object.metadata.uid)
+    if (this.#responses?.isOutdated(ref, object)) {
+      this.delivery.notifyHidden(ref, version)
     } else {
       const previous = this.#read(ref)
-      if (this.#wanted && !this.#wanted.has(object)) this.#drop(ref, version, previous)
+      if (this.#scopeFilter && !this.#scopeFilter.has(object)) this.#drop(ref, version, previous)
       else if (previous?.metadata.resourceVersion !== version || previous.metadata.uid !== object.metadata.uid) {
         this.store.put(object)
         this.delivery.publish({ ref, version, previous, object })
@@ -206,7 +206,7 @@ export class Informer {
     this.#owner.onProgress(this)
   }
 
-  /** It is there, but nobody's any more. */
+  /** The object exists but matches no listener any more. */
   #drop(ref: ObjectRef, version: string, previous: KubeObject | undefined): void {
     if (!previous) return
     this.store.remove(ref.namespace, ref.name)
@@ -220,57 +220,57 @@ export class Informer {
     const previous = this.#read(ref)
     const isSame = previous?.metadata.uid === uid
     if (previous && isSame && isLater(resourceVersionOf(previous), version)) {
-      // It had but left the selection, and is back by a write whose answer came first.
-      this.delivery.tellHidden(ref, version)
+      // It left the selection and came back by a write whose response arrived before this event.
+      this.delivery.notifyHidden(ref, version)
       this.#owner.onProgress(this)
       return
     }
     if (previous && isSame) {
       this.store.remove(ref.namespace, ref.name)
       this.delivery.publish({ ref, version, previous, object: undefined })
-    } else this.delivery.tellHidden(ref, version, goneVersion(uid))
-    this.#answers?.ended(ref, uid, !this.#isSelective)
+    } else this.delivery.notifyHidden(ref, version, deleteVersion(uid))
+    this.#responses?.ended(ref, uid, !this.#isSelective)
     this.delivery.ended(ref, uid)
-    if (!this.#answers?.isHistory(ref, object)) this.#caughtUp(ref, version)
+    if (!this.#responses?.isOutdated(ref, object)) this.#caughtUp(ref, version)
     this.#owner.onProgress(this)
   }
 
   #caughtUp(ref: ObjectRef, version: string): void {
     this.delivery.seen(ref, version)
-    this.#answers?.drop(ref)
+    this.#responses?.drop(ref)
   }
 
   /** The whole scope, listed at `version` by a request that began at `begunAt`. */
   #replace(found: readonly KubeObject[], version: string, begunAt: number): void {
-    const wanted = this.#wanted
-    const kept = wanted ? found.filter((object) => wanted.has(object)) : found
-    // Lists of two slices may have been decoded side by side.
-    const listed = this.#owner.neighboursOf(this).length === 0 ? kept : kept.map((object) => this.#share(object))
-    const newer = this.#answers?.newerThan(version, begunAt)
+    const filter = this.#scopeFilter
+    const kept = filter ? found.filter((object) => filter.has(object)) : found
+    // Lists of two informers may have been decoded at the same time.
+    const listed = this.#owner.overlapping(this).length === 0 ? kept : kept.map((object) => this.#share(object))
+    const newer = this.#responses?.newerThan(version, begunAt)
     const contents = newer ? newer.merge(listed, this.store) : listed
     const changes = this.store.replace(this.watch.scope.namespace, contents)
     this.#isListed = true
-    this.#answers?.settle(version, begunAt)
+    this.#responses?.settle(version, begunAt)
     for (const { previous, object } of changes) {
       const ref = refOf((object ?? previous)!)
       if (previous && previous.metadata.uid !== object?.metadata.uid)
-        this.#answers?.ended(ref, previous.metadata.uid, true)
-      // Nobody's version, even if it is somebody's: a list does not tell what else happened before it.
+        this.#responses?.ended(ref, previous.metadata.uid, true)
+      // No version: even if a consumer wrote the listed one, foreign changes may have preceded it.
       if (this.delivery.listeners.size > 0) this.delivery.publish({ ref, version: '', previous, object })
     }
     this.delivery.relisted(version)
-    for (const listener of this.delivery.listeners) listener.told = version
+    for (const listener of this.delivery.listeners) listener.deliveredVersion = version
     this.#owner.onListed(this)
   }
 
-  /** The object as another slice has it, if it has the same. */
+  /** Another informer's instance of the object, if it is at the same version. */
   #share(object: KubeObject): KubeObject {
-    const other = this.#lookElsewhere(refOf(object))
+    const other = this.#findInOverlapping(refOf(object))
     return other && isSameState(other, object) ? other : object
   }
 
-  #lookElsewhere({ namespace, name }: ObjectRef): KubeObject | undefined {
-    for (const { store } of this.#owner.neighboursOf(this)) {
+  #findInOverlapping({ namespace, name }: ObjectRef): KubeObject | undefined {
+    for (const { store } of this.#owner.overlapping(this)) {
       const object = store.get(namespace, name)
       if (object) return object
     }
@@ -279,41 +279,41 @@ export class Informer {
 
   #progress(version: string): void {
     this.delivery.passed(version)
-    // Of a delete outside its selection the watch does not tell. One that is as far behind as that has been given up.
+    // The watch does not report deletes outside its selection. Beyond the idle limit no event for them can be pending.
     const before = this.#input.clock.now() - this.#input.options.idleMs
-    for (const { ref, uid } of this.#answers?.passed(version, before) ?? []) this.delivery.ended(ref, uid)
+    for (const { ref, uid } of this.#responses?.passed(version, before) ?? []) this.delivery.ended(ref, uid)
     this.#owner.onProgress(this)
   }
 
   #decode(text: string, start: number, end: number): KubeObject {
-    const unwanted = this.#wanted && glimpseUnwanted(text, start, end, this.#wanted.mayHave)
-    if (unwanted) return unwanted
+    const unselected = this.#scopeFilter && peekUnselected(text, start, end, this.#scopeFilter.mayHave)
+    if (unselected) return unselected
     const decoder = this.#owner.decoderOf(this)
-    // What is recalled is shared with more than this copy.
+    // A recalled object is shared with other caches.
     const known = this.#input.recall && decoder.parse(text, start, end)
     if (known) return known
     const ref = scanIdentity(text, start, end)
     const { namespace, name } = ref
-    const stored = this.#read(ref) ?? this.#lookElsewhere(ref)
+    const stored = this.#read(ref) ?? this.#findInOverlapping(ref)
     const isPlain = !stored || decoder.isPlain(stored)
     const plain = isPlain && this.#input.warmUp.take(end - start) && decoder.parse(text, start, end)
     if (plain) return plain
-    const guide = stored && !decoder.isPlain(stored) ? stored : decoder.sibling(namespace, name)
+    const guide = stored && !decoder.isPlain(stored) ? stored : decoder.hint(namespace, name)
     return decoder.decode(text, start, end, guide)
   }
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Takes the state that a write answered with into the copy, unless the copy is as far already. */
-  #absorb(answers: WriteResponses, ref: ObjectRef, object: KubeObject): void {
+  /** Stores the state of a write response, unless the copy is already at that version or later. */
+  #storeResponse(responses: WriteResponses, ref: ObjectRef, object: KubeObject): void {
     const version = resourceVersionOf(object)
     const previous = this.#read(ref)
-    const known = previous?.metadata.resourceVersion ?? answers.versionOf(ref)
+    const known = previous?.metadata.resourceVersion ?? responses.versionOf(ref)
     if (known !== undefined && !isLater(version, known)) return
     if (this.#reflector.hasReached(version)) return
-    const isGone = answers.isGone(ref, object.metadata.uid)
-    answers.written(ref, object, this.#input.clock.now())
-    const isInside = !isGone && inWatchScope(this.watch.scope, object) && (this.#wanted?.has(object) ?? true)
+    const isGone = responses.isGone(ref, object.metadata.uid)
+    responses.written(ref, object, this.#input.clock.now())
+    const isInside = !isGone && inWatchScope(this.watch.scope, object) && (this.#scopeFilter?.has(object) ?? true)
     const text = isInside ? stringifyJson(object) : ''
     const lean = isInside ? this.#decode(text, 0, text.length) : undefined
     if (lean) this.store.put(lean)
@@ -321,11 +321,11 @@ export class Informer {
     if (lean ?? previous) this.delivery.publish({ ref, version, previous, object: lean })
   }
 
-  #absorbDelete(answers: WriteResponses, ref: ObjectRef, uid: string): void {
-    answers.deleted(ref, uid, this.#input.clock.now())
+  #storeDelete(responses: WriteResponses, ref: ObjectRef, uid: string): void {
+    responses.deleted(ref, uid, this.#input.clock.now())
     const previous = this.#read(ref)
     if (previous?.metadata.uid !== uid) return
     this.store.remove(ref.namespace, ref.name)
-    this.delivery.publish({ ref, version: goneVersion(uid), previous, object: undefined })
+    this.delivery.publish({ ref, version: deleteVersion(uid), previous, object: undefined })
   }
 }

@@ -63,7 +63,7 @@ describe('the intern pool', () => {
     }
   })
 
-  it('forgets what nobody asks for, and remembers what is asked for again', () => {
+  it('drops unused values, and keeps used ones', () => {
     const pool = createInternPool({ entries: 1024 })
     const hot = '{"hot":"asked for again and again"}'
     const cold = '{"cold":"asked for once"}'

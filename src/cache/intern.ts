@@ -1,37 +1,37 @@
 /**
  * The intern pool: equal values are kept once.
  *
- * Values enter from the leaves up. So two nodes are equal exactly when their members are the same references, and one
- * look at each member decides; what comes out is frozen. The pool remembers in two generations: what is found in the
- * old one moves to the young one, and when the young one is full it becomes the old one and what nobody asked for is
- * forgotten. Nothing has to be counted or swept, no table is ever rebuilt, and what the pool itself holds on to is
- * bounded. Forgetting costs sharing, never correctness.
+ * Values are interned from the leaves up. So two nodes are equal exactly if their members are the same references, and one
+ * comparison per member decides; results are frozen. The pool has two generations: a value found in the old one moves to
+ * the young one; when the young one is full it becomes the old one, and values that were not used since are dropped. There
+ * is no reference counting, no sweep and no rehash, and the memory of the pool is bounded. Dropping a value costs sharing,
+ * never correctness.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
 import type { Cursor } from './cursor.ts'
 
-/** What holds other values. */
+/** An object or an array. */
 export type InternNode = readonly Json[] | JsonObject
 
 export interface InternOptions {
-  /** Values a generation holds at most. @default 16_384: more finds no more, measured on 20,000 Pods */
+  /** Values per generation. @default 16_384: more find no more duplicates, measured on 20,000 Pods */
   readonly entries?: number
-  /** Characters of strings that a generation holds at most. @default 1_048_576 */
+  /** Characters of strings per generation. @default 1_048_576 */
   readonly characters?: number
 }
 
 export interface InternPool {
-  /** The pooled twin of a value fresh from the parser; what is new is frozen, deeply. The argument is used up. */
+  /** The interned equal of a parsed value; a new value is frozen, deeply. The argument must not be used afterwards. */
   value(fresh: Json): Json
   string(text: string): string
-  /** The string whose quotes are at these positions, and which holds no escape. */
+  /** Interns the string whose quotes are at these positions, and which contains no escape. */
   stringAt(cursor: Cursor, opening: number, closing: number): string
   /**
-   * The pooled twin of a node whose members are pooled already; `fresh` itself, frozen, if there is none. `since` is
-   * what `created` was before its members were made.
+   * The interned equal of a node whose members are interned already; `fresh` itself, frozen, if there is none. `since` is
+   * the value of `created` before its members were interned.
    */
   node<T extends InternNode>(fresh: T, since: number): T
-  /** How many values have been new. A node with a new part cannot have a twin. */
+  /** How many values were new. A node with a new part cannot have an interned equal. */
   readonly created: number
   stats(): InternStats
 }
@@ -41,10 +41,10 @@ export interface InternStats {
   readonly nodes: { readonly held: number; readonly hits: number; readonly misses: number }
 }
 
-/** How many neighbouring slots may hold a value. A longer search would let chosen keys make the pool slow. */
+/** Slots to probe for a value. A longer search would let crafted keys make the pool slow. */
 const reach = 8
 
-/** Deeper nodes are frozen but not pooled: the recursion must end before the stack does. */
+/** Deeper nodes are frozen but not interned: the recursion must not overflow the stack. */
 const deepest = 500
 
 const firstSlots = 1 << 10
@@ -77,7 +77,7 @@ class Generations<T> {
   misses = 0
 
   constructor(entries: number, characters: number) {
-    // Many a pool is never asked.
+    // Many pools are never used.
     this.young = generation(1)
     this.old = generation(1)
     this.#entries = entries
@@ -134,7 +134,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     return undefined
   }
 
-  /** The pooled string, if there is one. */
+  /** The interned string, if there is one. */
   const lookUp = (hash: number, text: string): string | undefined => {
     let found = findString(strings.young, hash, text)
     if (found === undefined) {
@@ -190,7 +190,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
       return node(items, since)
     }
     const members = fresh as Record<string, Json>
-    // An own member called __proto__ is assigned as any other: it is there already, so no setter is asked.
+    // An own member named __proto__ is assigned like any other: it exists already, so no setter is called.
     for (const key in members) members[key] = value(members[key]!, depth + 1)
     return node(members, since)
   }
@@ -222,8 +222,8 @@ export function createInternPool(options: InternOptions = {}): InternPool {
 }
 
 /**
- * Freezes a whole tree, however deep, one level after the other. Natively: what is extensible is a node not frozen yet,
- * and no loop of ours has to be compiled for it (see warm-up.ts).
+ * Freezes a whole tree of any depth, level by level, with native functions: an extensible value is a node not frozen yet, and
+ * no loop of our own has to be compiled (see warm-up.ts).
  */
 export function freezeDeep<T extends Json>(root: T): T {
   let level: readonly unknown[] = [root].filter(Object.isExtensible)
@@ -236,7 +236,7 @@ export function freezeDeep<T extends Json>(root: T): T {
 
 const valuesOf = Object.values as (node: unknown) => readonly unknown[]
 
-/** The same reference, or the same scalar; 0 and -0 are two. */
+/** The same reference, or the same scalar; 0 and -0 differ. */
 export function isSameValue(a: Json, b: Json | undefined): boolean {
   return a === b && (a !== 0 || 1 / a === 1 / (b as number))
 }
@@ -259,8 +259,8 @@ function sameMembers(a: InternNode, b: InternNode): boolean {
 }
 
 /**
- * A node's hash looks at its scalars and, of each node in it, at the first scalar only. It costs the same however
- * large the tree below is, and trees that differ elsewhere merely share a slot.
+ * The hash of a node covers its scalars and, of each inner node, the first scalar only. Its cost does not depend on the size
+ * of the tree below; trees that differ elsewhere merely share a slot.
  */
 function hashNode(node: InternNode): number {
   return Array.isArray(node) ? hashItems(node as readonly Json[]) : hashMembers(node as JsonObject)
@@ -290,7 +290,7 @@ function hashValue(value: Json, depth: number): number {
   return 13
 }
 
-/** Of a long string the length, the end and some of the middle: what differs between names, times and ids is there. */
+/** Of a long string: length, end and some of the middle, where names, times and ids differ. */
 function hashText(text: string): number {
   const { length } = text
   let hash = length
@@ -298,7 +298,7 @@ function hashText(text: string): number {
   return length > 8 ? mix(mix(hash, text.charCodeAt(length >> 1)), text.charCodeAt(length >> 2)) : hash
 }
 
-/** The same of ASCII characters that a cursor shows between two positions. */
+/** The same for ASCII characters between two positions of a cursor. */
 function hashCodes(codes: Uint8Array, start: number, end: number): number {
   const length = end - start
   let hash = length

@@ -1,4 +1,4 @@
-/** An object's place in a resource as one word: `namespace/name`, with nothing before the slash when cluster-scoped. */
+/** The key of an object within a resource: `namespace/name`, or `/name` if it is cluster-scoped. */
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 

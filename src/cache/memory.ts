@@ -1,20 +1,20 @@
 /**
- * What cached objects cost, estimated without asking the engine.
+ * The memory of cached objects, estimated without the help of the engine.
  *
- * Objects share most of what they are made of, so no object has a size of its own. Two answers are given:
+ * Cached objects share most of their parts, so no object has a size of its own. There are two measures:
  *
- * - *added*, kept up at each change once somebody has asked: what an object has that another has not. A store charges
- *   a new object with what it adds to its neighbour, and a changed one with what it adds to its former state, less what
- *   it leaves out of it. So what is shared is charged to whoever came first, and given back when that one goes. On
- *   100,000 Pods of 400 Deployments the sum is within 5 % of the heap's growth and within 10 % of an audit; so it is
- *   when the first to ask found 30,000 and a sample was weighed. After long churn, when all the first comers are gone,
- *   it is too low by what they had brought for others, some KB a Deployment. Of an empty store it is 0.
- * - *audit*, on demand: a walk over everything that counts each node once. It is exact in the nodes; strings of equal
- *   content count once, though a few may be held twice. It takes one to two seconds for 100,000 Pods.
+ * - *added bytes*, maintained at each change after the first read: the parts of an object that another one does not have.
+ *   A store charges a new object with the bytes it adds to its neighbour, and a changed one with the difference to its
+ *   former state. So a shared part is charged to the first object that has it, and released with that object. For 100,000
+ *   Pods of 400 Deployments the sum is within 5 % of the heap's growth and within 10 % of an audit; likewise if the first
+ *   read finds 30,000 objects and measures a sample. After long churn, when the first objects are deleted, it is too low by
+ *   the parts that others still share, some KB per Deployment. For an empty store it is 0.
+ * - *audit*, on demand: a walk over everything that counts each node once. It is exact for nodes; strings of equal
+ *   content count once, though a few may exist twice. It takes one to two seconds for 100,000 Pods.
  *
  * The sizes are those of a 64-bit V8 without pointer compression. An object in dictionary mode (more than a thousand
- * members, or one of very many odd key sets) is larger than said here. Indexes, and what the intern pool and templates
- * hold, are not counted; the latter two are bounded.
+ * members, or one of very many unusual key sets) is larger. Indexes, the intern pool and templates are not counted; the
+ * latter two are bounded.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
 import type { InternNode } from './intern.ts'
@@ -26,18 +26,18 @@ const elementsHeaderBytes = 2 * wordBytes
 const stringHeaderBytes = 2 * wordBytes
 const boxedNumberBytes = 2 * wordBytes
 
-/** Of a store, for each object: its entry and its slot in the map of names. */
+/** Per object of a store: its entry and its slot in the map of names. */
 export const entryBytes = 88
 
-/** What lies deeper is not counted: the walk must end before the stack does. */
+/** Deeper values are not counted: the recursion must not overflow the stack. */
 const deepest = 500
 
 type Value = Json | undefined
 
-/** Strings counted for the object at hand, where they count once: a time or a name often stands in it many times. */
+/** Strings already counted for the current object: a time or a name often occurs in it many times. */
 let counted: Set<string> | undefined
 
-/** What `object` has that `base` has not, by reference or, for scalars, by value in the same place. */
+/** Bytes of the parts of `object` that `base` does not have: compared by reference or, for scalars, by value. */
 export function addedBytes(base: unknown, object: unknown): number {
   counted = new Set()
   const bytes = addedTo(base as Value, object as Value, 0)
@@ -45,7 +45,7 @@ export function addedBytes(base: unknown, object: unknown): number {
   return bytes
 }
 
-/** What more memory it takes, or less, to hold `after` in place of `before`. */
+/** The difference in memory between `after` and `before`. */
 export function changedBytes(before: unknown, after: unknown): number {
   return addedTo(before as Value, after as Value, 0) - addedTo(after as Value, before as Value, 0)
 }
@@ -77,7 +77,7 @@ function isNode(value: Value): value is InternNode {
   return typeof value === 'object' && value !== null
 }
 
-/** The node itself. The keys of an object belong to its shape, which many share. */
+/** The node without its children. The keys of an object belong to its hidden class, which many objects share. */
 function nodeBytes(node: InternNode): number {
   return Array.isArray(node) ? arrayBytes(node.length) : objectHeaderBytes + Object.keys(node).length * wordBytes
 }
@@ -93,7 +93,7 @@ function scalarBytes(value: Value): number {
       counted?.add(value)
       return stringBytes(value)
     case 'number':
-      // Small integers sit in their member's word.
+      // Small integers are stored in the slot of the member.
       return (value | 0) === value ? 0 : boxedNumberBytes
     case 'bigint':
       return boxedNumberBytes + wordBytes
@@ -107,7 +107,7 @@ function stringBytes(text: string): number {
   return stringHeaderBytes + Math.ceil((text.length * width) / wordBytes) * wordBytes
 }
 
-/** Looks at the beginning only: what is written in a wide script is so from the start. */
+/** Checks the beginning only: text in a wide script is so from the start. */
 function hasWideCharacters(text: string): boolean {
   for (let index = 0; index < text.length && index < 8; index++) if (text.charCodeAt(index) > 0xff) return true
   return false
@@ -120,7 +120,7 @@ export interface Audit {
   readonly bytes: number
 }
 
-/** Walks all that these objects are made of and counts what they share once. */
+/** Walks all nodes of these objects and counts shared ones once. */
 export function audit(objects: Iterable<unknown>): Audit {
   const nodes = new Set<object>()
   const strings = new Set<string>()

@@ -1,8 +1,7 @@
 /**
- * What a consumer asks of one resource: which objects (scopes), and how much of each (shape).
+ * A need: what a consumer subscribes to of one resource: which objects (scopes), and how much of each (shape).
  *
- * The same two words describe what is asked of the server: a {@link Watch} is a scope and a shape, too. `watch-plan.ts`
- * says which watches serve which needs.
+ * A {@link Watch} is a scope and a shape, too. `watch-plan.ts` decides which watches serve which needs.
  */
 import {
   everyField,
@@ -18,36 +17,36 @@ import {
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 
-/** Which objects. Made by {@link scopeOf}. */
+/** Which objects. Created by {@link scopeOf}. */
 export interface WatchScope {
   /** Undefined: all. */
   readonly namespace: string | undefined
   readonly labels: LabelSelector
   readonly fields: FieldSelector
-  /** How their names begin. No server can select by that. */
+  /** A prefix of the names. API servers cannot select by it. */
   readonly prefix: string | undefined
-  /** The only name there can be, if the fields say so. */
+  /** The only possible name, if the field selector fixes it. */
   readonly name: string | undefined
-  /** One word for comparison, logs and reports. */
+  /** The scope as text, for comparison, logs and reports. */
   readonly key: string
 }
 
 /** How much of each object: everything, metadata alone, or metadata and these paths (`spec.nodeName`). */
 export type Detail = 'full' | 'metadata' | readonly string[]
 
-/** What is kept of an object. */
+/** Which part of an object is kept. */
 export interface ObjectShape {
   readonly detail: Detail
   readonly managedFields: boolean
 }
 
 export interface Need {
-  /** They differ in their namespaces: no object is in two. */
+  /** With different namespaces: no object is in two of them. */
   readonly scopes: readonly WatchScope[]
   readonly shape: ObjectShape
 }
 
-/** What is asked of the server. */
+/** A watch request. */
 export interface Watch {
   /** Without a prefix. */
   readonly scope: WatchScope
@@ -75,7 +74,7 @@ export function describeWatch({ scope, shape }: Watch): string {
   return `${scope.key} ${describeShape(shape)}`
 }
 
-/** True when whoever holds `held` holds, for certain, all of `asked`. */
+/** Every object of `asked` is certainly in `held`. */
 export function scopeServes(held: WatchScope, asked: WatchScope): boolean {
   return (
     (held.namespace === undefined || held.namespace === asked.namespace) &&
@@ -85,7 +84,7 @@ export function scopeServes(held: WatchScope, asked: WatchScope): boolean {
   )
 }
 
-/** Scopes of which all is held, to be asked whether another is within one of them. There may be thousands of names. */
+/** Scopes that are held completely; answers whether another scope lies within one of them. There may be thousands of names. */
 export interface ScopeSet {
   readonly scopes: readonly WatchScope[]
   serves(asked: WatchScope): boolean
@@ -95,7 +94,7 @@ export function scopeSet(scopes: Iterable<WatchScope>): ScopeSet {
   const byKey = new Map<string, WatchScope>()
   for (const scope of scopes) byKey.set(scope.key, scope)
   const unique = [...byKey.values()]
-  // One for a name serves nothing but that name.
+  // A scope with a name serves only that name.
   let byName: Map<string | undefined, WatchScope[]> | undefined
   const isWithin = (asked: WatchScope, name: string | undefined): boolean => {
     byName ??= Map.groupBy(unique, (scope) => scope.name)
@@ -128,19 +127,19 @@ function joinDetails(a: Detail, b: Detail): Detail {
   if (b === 'metadata' || b.length === 0) return a
   if (a === 'metadata' || a.length === 0) return b
   const paths = [...new Set([...a, ...b])].toSorted()
-  // A path below one that is kept anyway adds nothing.
+  // A path below another kept path adds nothing.
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
 }
 
 /**
- * The scope as it is to be applied to what a watch delivers. Fields that the server selects by already are not looked at
+ * The scope as the cache applies it to the objects of a watch. Fields that the server already selects by are not checked
  * again: they may not have been kept.
  */
 export function localScope(scope: WatchScope, watched: WatchScope): WatchScope {
   return impliesFields(watched.fields, scope.fields) ? { ...scope, fields: everyField } : scope
 }
 
-/** What must be kept besides metadata to apply the scope to what a watch delivers. */
+/** The paths to keep, besides metadata, so that the scope can be applied to the objects of a watch. */
 export function pathsToSelect(scope: WatchScope, watched: WatchScope): readonly string[] {
   return localScope(scope, watched)
     .fields.map(({ path }) => path)
@@ -158,10 +157,10 @@ export function inWatchScope({ namespace, labels, fields, prefix }: WatchScope, 
   )
 }
 
-/** The filter of those who see all that a watch delivers. */
+/** The filter of listeners that receive every object of their watch. */
 export const matchesAll = (): boolean => true
 
-/** Which of the objects that a watch delivers belong to the scope. {@link matchesAll}: no object has to be looked at. */
+/** Which objects of a watch belong to the scope. {@link matchesAll}: no object has to be checked. */
 export function filterOf(scope: WatchScope, watched: WatchScope): (object: KubeObject) => boolean {
   const local = localScope(scope, watched)
   const { namespace, prefix, labels, fields } = local
@@ -177,7 +176,7 @@ export function mayConcern(scope: WatchScope, { namespace, name }: ObjectRef): b
   )
 }
 
-/** May an object be in both? */
+/** May an object be in both scopes? */
 export function mayMeet(a: WatchScope, b: WatchScope): boolean {
   return (
     (a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace) &&

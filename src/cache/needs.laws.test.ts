@@ -222,8 +222,8 @@ async function expectTruth({ cluster, cache, believers: all, past }: World): Pro
   expect(watches.length).toBeLessThanOrEqual(most)
 }
 
-describe('whatever needs come and go', () => {
-  it('what is held is their union, each sees exactly its own, and is told each change of it once, in order', async () => {
+describe('while subscriptions come and go', () => {
+  it('the cache holds their union; each consumer sees exactly its selection, and each change once, in order', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(), async (all, seed) => {
         const world = new World(seed)

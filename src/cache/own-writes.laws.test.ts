@@ -353,7 +353,7 @@ class World {
 const seeds = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1)
 
 describe('own writes, whatever happens', () => {
-  it.each(seeds(60))('are never undone, and hide nothing that others do (schedule %i)', async (seed) => {
+  it.each(seeds(60))('are never undone, and hide no foreign change (schedule %i)', async (seed) => {
     const world = new World(seed)
     await world.clock.settle()
     for (let step = 0; step < steps; step++) {
@@ -370,7 +370,7 @@ describe('own writes, whatever happens', () => {
     world.cache.close()
   })
 
-  it.each(seeds(20))('wake their writer never, if nobody else changes anything (schedule %i)', async (seed) => {
+  it.each(seeds(20))('never wake their writer, if there is no foreign change (schedule %i)', async (seed) => {
     const world = new World(1000 + seed)
     await world.clock.settle()
     const [writer] = world.believers

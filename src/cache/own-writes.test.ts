@@ -15,7 +15,7 @@ describe('own writes', () => {
     expect(writes.isOwn('a/y', '12', 'me')).toBe(false)
   })
 
-  it('names whose write hides an earlier foreign change, but not for their own earlier write', () => {
+  it('names consumers whose write hides an earlier foreign change, but not their own earlier write', () => {
     const writes = ownWrites()
     for (const version of ['12', '13']) {
       writes.begin('a/x', 'me')
@@ -39,7 +39,7 @@ describe('own writes', () => {
     expect(writes.size()).toBe(0)
   })
 
-  it('knows which of a consumer’s writes are not settled', () => {
+  it('knows which writes of a consumer are pending', () => {
     const writes = ownWrites()
     for (const key of ['a/x', 'b/y', 'c/z']) writes.begin(key, 'me')
     writes.end('b/y', 'me', '12')
@@ -50,7 +50,7 @@ describe('own writes', () => {
     expect(writes.unsettled('me')).toEqual(['a/x'])
   })
 
-  it('counts writes under way, so that two at once end with the second', () => {
+  it('counts writes in flight, so that two concurrent ones end with the second', () => {
     const writes = ownWrites()
     writes.begin('a/x', 'me')
     writes.begin('a/x', 'me')

@@ -1,21 +1,21 @@
 /**
- * Which states of an object a consumer made itself.
+ * Which resource versions of an object each consumer wrote itself.
  *
- * Two promises rest on this record. *Read your own writes*: the answer of a write enters the cache at once, and what
- * the watch still delivers from before it does not undo it. *No echo*: the watch event of a consumer's own write does
- * not wake that consumer. The filter knows exact resource versions, never "the next event": a foreign change that
- * slips in between is a version nobody here wrote, so it always gets through.
+ * Two guarantees rest on this record. *Read your own writes*: the response of a write enters the cache at once, and older
+ * watch events do not undo it. *No echo*: the watch event of a consumer's own write is not delivered to that consumer. The
+ * filter compares exact resource versions, never "the next event": a foreign change in between has a version that no
+ * consumer wrote, so it is always delivered.
  */
 
-/** Writes of one object whose echo may still come. */
+/** Writes of one object whose watch event (echo) is still expected. */
 interface Pending {
-  /** Version written → who wrote it. */
+  /** Version written → the consumer that wrote it. */
   readonly versions: Map<string, string>
-  /** Consumers with a request under way: their events wait until the answer tells which version was theirs. */
+  /** Consumers with a request in flight: their events wait until the response tells which version is theirs. */
   readonly inFlight: Map<string, number>
 }
 
-/** A write whose echo has not been seen. */
+/** A write whose watch event has not arrived. */
 export interface Echo {
   readonly key: string
   readonly consumer: string
@@ -25,27 +25,27 @@ export interface OwnWrites {
   begin(key: string, consumer: string): void
   /** The request ended. `version` is what it wrote, if it is known to have written. */
   end(key: string, consumer: string, version: string | undefined): void
-  /** Is a write of this consumer under way? Then its events are held back until `end`. */
+  /** Is a write of this consumer in flight? Then its events are held back until `end`. */
   isInFlight(key: string, consumer: string): boolean
   /** Did this consumer write this version of the object? */
   isOwn(key: string, version: string, consumer: string): boolean
   /**
-   * Consumers who wrote a version later than this one, which is not theirs: a foreign change hides beneath their own.
-   * `gone` names the delete that the version is, if it is one.
+   * Consumers that wrote a later version than this foreign one: their own write hides the foreign change.
+   * `gone` identifies the delete, if the change is one.
    */
   laterWriters(key: string, version: string, gone?: string): readonly string[]
-  /** The watch told of this delete, or had done so before the answer came: its echo cannot come any more. */
+  /** The watch has delivered this delete (perhaps before the response came): no echo is expected any more. */
   ended(key: string, gone: string): void
-  /** The watch delivered this version of the object: earlier echoes of it cannot come any more. */
+  /** The watch delivered this version of the object: no echo of an earlier version can follow. */
   seen(key: string, version: string): void
   /**
-   * The watch as a whole has passed this version, so the echoes up to it cannot come any more.
-   * Returns whose they were: after a list they must look again, since it may hold foreign changes beneath theirs.
+   * The watch as a whole has passed this version, so no echo up to it can follow. Returns the dropped echoes: after a list
+   * their consumers must be notified, since the list may contain foreign changes before their own.
    */
   passed(version: string): readonly Echo[]
-  /** As `passed`, by a list, which settles deletes too. */
+  /** As `passed`, by a list, which covers deletes too. */
   relisted(version: string): readonly Echo[]
-  /** Objects that this consumer is writing, or has written with the echo still to come. */
+  /** Objects that this consumer is writing, or has written with the echo still expected. */
   unsettled(consumer: string): readonly string[]
   size(): number
 }
@@ -59,14 +59,14 @@ export function ownWrites(): OwnWrites {
     return pending
   }
 
-  /** Forgets the versions up to the limit; `each` hears of them. */
+  /** Drops the versions that `isUpTo` selects; calls `each` for them. */
   const forget = (key: string, isUpTo: (version: string) => boolean, each?: (consumer: string) => void): void => {
     const pending = objects.get(key)
     if (!pending) return
     for (const [version, consumer] of pending.versions) {
       if (!isUpTo(version)) continue
       each?.(consumer)
-      // What is held back for this consumer will be compared with its versions when the last answer is there.
+      // Events held back for this consumer are compared with its versions when the last response has arrived.
       if (!pending.inFlight.has(consumer)) pending.versions.delete(version)
     }
     drop(key, pending)
@@ -105,8 +105,8 @@ export function ownWrites(): OwnWrites {
       return [...new Set(later.map(([, consumer]) => consumer))]
     },
     ended: (key, gone) => forget(key, (version) => version === gone),
-    seen: (key, limit) => forget(key, (version) => !isGoneVersion(version) && !isLater(version, limit)),
-    passed: (limit) => forgetAll((version) => !isGoneVersion(version) && !isLater(version, limit)),
+    seen: (key, limit) => forget(key, (version) => !isDeleteVersion(version) && !isLater(version, limit)),
+    passed: (limit) => forgetAll((version) => !isDeleteVersion(version) && !isLater(version, limit)),
     relisted: (limit) => forgetAll((version) => !isLater(version, limit)),
     unsettled: (consumer) =>
       [...objects]
@@ -116,18 +116,18 @@ export function ownWrites(): OwnWrites {
   }
 }
 
-/** Stands for the version of a delete, which no answer tells. */
-export function goneVersion(uid: string | undefined): string {
+/** Stands for the resource version of a delete, which no response contains. */
+export function deleteVersion(uid: string | undefined): string {
   return `gone ${uid ?? ''}`
 }
 
-export function isGoneVersion(version: string): boolean {
+export function isDeleteVersion(version: string): boolean {
   return version.startsWith('gone ')
 }
 
 /**
  * Order of resource versions. They are decimal numbers of any length, comparable within one resource of one server.
- * A version in another form cannot be ordered, and counts as not later: nothing is held back on its account.
+ * A version in another form cannot be ordered and counts as not later: no event is held back because of it.
  */
 export function isLater(a: string, b: string): boolean {
   if (!isDecimal(a) || !isDecimal(b)) return false

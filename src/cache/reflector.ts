@@ -1,11 +1,11 @@
 /**
- * A reflector keeps a copy of one scope of one resource equal to the server's: it lists, then watches from there,
- * and when anything goes wrong it goes on from the last version it saw, or lists again. It has no end of its own:
- * no answer of the server, and no silence, stops it; only `stop` does.
+ * A reflector keeps the copy of one scope of one resource in sync with the server: it lists, then watches from that
+ * resource version. After an error it continues from the last version seen, or lists again. Only `stop` ends it: no
+ * response and no silence of the server does.
  *
  *     list ──▶ watch ──ended, cut, silent──▶ watch again from the last version
  *      ▲         │
- *      └─────────┴── 410, an older server, events out of order: the copy cannot be trusted to continue
+ *      └─────────┴── 410, an older server, events out of order: the watch cannot be continued safely
  *
  * Where the server offers streaming lists, list and watch are one request.
  */
@@ -28,13 +28,13 @@ import { formatFields, formatLabels } from '../kube/selector.ts'
 import { statusError } from '../client/api-error.ts'
 
 export interface ReflectorOptions {
-  /** Objects a page of an ordinary list. @default 500 */
+  /** Objects per page of an ordinary list. @default 500 */
   readonly pageSize: number
-  /** A watch that brings nothing for this long, not even a bookmark, is taken for dead. @default 90_000 */
+  /** A watch that delivers nothing for this long, not even a bookmark, is considered dead. @default 90_000 */
   readonly idleMs: number
-  /** How long the server is asked to keep a watch open; spread by a fifth. @default 1_500_000 */
+  /** `timeoutSeconds` of watches, in milliseconds; jittered by a fifth. @default 1_500_000 */
   readonly watchMs: number
-  /** The longest wait for the answer to a list page, or to the opening of a watch. @default 30_000 */
+  /** Time-out of a list page, and of the response to a watch request. @default 30_000 */
   readonly answerMs: number
   readonly backoff: BackoffOptions
 }
@@ -42,47 +42,47 @@ export interface ReflectorOptions {
 export const defaultReflectorOptions: ReflectorOptions = {
   pageSize: 500,
   idleMs: 90_000,
-  // As long as servers keep one by themselves at the least; that it lives is known by its bookmarks.
+  // The minimum of kube-apiserver's own watch time-out; bookmarks show that a watch is alive.
   watchMs: 1_500_000,
   answerMs: 30_000,
   backoff: { firstMs: 500, maxMs: 30_000 },
 }
 
-/** How a reflector stands. `since` is the moment it came into this state. */
+/** The state of a reflector. `since` is the time at which it entered this state. */
 export interface Freshness {
   readonly state: 'syncing' | 'synced' | 'stale'
   readonly since: number
-  /** Why it is not synced; names cause and cure. */
+  /** Why it is not synced, with cause and cure. */
   readonly reason?: string
   /** The last version seen. */
   readonly resourceVersion?: string
 }
 
-/** What a reflector feeds. Calls come in the server's order. */
+/** Receives the events of a reflector, in the server's order. */
 export interface ReflectorSink {
-  /** Turns a stretch of wire text into an object. */
+  /** Decodes a range of the wire text into an object. */
   decode(text: string, start: number, end: number): KubeObject
-  /** Is the object wanted? One that is not is no part of a list. */
-  wants(object: KubeObject): boolean
-  /** The whole scope at one version; the request that brought it began at `begunAt`. */
+  /** Is the object kept? Others are left out of lists. */
+  keeps(object: KubeObject): boolean
+  /** All objects of the scope at one version; the list request began at `begunAt`. */
   replace(objects: readonly KubeObject[], resourceVersion: string, begunAt: number): void
   upsert(object: KubeObject): void
   remove(object: KubeObject): void
-  /** Nothing more will come for versions up to this one. */
+  /** No more events follow for versions up to this one. */
   progress(resourceVersion: string): void
-  /** The latest version that the answer of a write told of, if the watch has not caught up with it. */
-  answered(): string | undefined
-  /** The server forbids what is asked. It will be asked again. */
+  /** The latest version known from a write response, if the watch has not caught up with it. */
+  latestWritten(): string | undefined
+  /** The server responded with Forbidden. The reflector tries again. */
   refused(): void
   freshness(freshness: Freshness): void
 }
 
-/** Whether the server streams lists; learnt once for a cluster and shared by its reflectors. */
+/** Whether the server supports streaming lists (WatchList); detected once per cluster and shared by its reflectors. */
 export interface ServerTraits {
   streamsLists: boolean
 }
 
-/** What all reflectors of a feed share. */
+/** What all reflectors of a resource share. */
 export interface ReflectorInput {
   readonly client: Client
   readonly clock: Clock
@@ -92,10 +92,10 @@ export interface ReflectorInput {
   readonly options: ReflectorOptions
 }
 
-/** Why the copy must be listed anew rather than continued. */
+/** The watch cannot be continued: a new list is required. */
 class Relist extends Error {}
 
-/** Answers that mean: this server does not stream lists. */
+/** Responses that mean: this server does not support streaming lists. */
 const noStreaming = ['BadRequest', 'Invalid', 'MethodNotAllowed', 'NotAcceptable', 'UnsupportedMediaType'] as const
 
 type Selection = Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>
@@ -106,16 +106,16 @@ export class Reflector {
   readonly #detail: Detail
   readonly #sink: ReflectorSink
   #freshness: Freshness
-  /** The version to go on from; undefined until a list has been stored, and again when it cannot be trusted. */
+  /** The version to watch from; undefined until a list is stored, and again when it cannot be trusted. */
   #version: string | undefined
-  /** The version up to which the sink has been told everything. A 410 does not take that back, an older server does. */
+  /** The version up to which the sink has received every event. A 410 does not reset it, an older server does. */
   #reached: string | undefined
-  /** A watch that told nothing proves nothing: the server may hold older data than we do. */
+  /** False after a watch without events: the server may hold older data than this copy. */
   #isVersionProven = true
-  /** Pages are given up for one attempt when their token expired half-way: so large a list never ends in pages. */
+  /** False for one attempt after a continue token expired: a list that is too large for its pages is read at once. */
   #inPages = true
   #failures = 0
-  /** Ends what is under way now. */
+  /** Aborts the current request. */
   #attempt = new AbortController()
   #isStopped = false
   #heardAt = 0
@@ -137,12 +137,12 @@ export class Reflector {
     return this.#freshness
   }
 
-  /** The version up to which the sink has been told everything, once there is one. */
+  /** The version up to which the sink has received every event; undefined before the first list. */
   get reached(): string | undefined {
     return this.#reached
   }
 
-  /** Has the sink been told everything up to this version? */
+  /** Has the sink received every event up to this version? */
   hasReached(version: string): boolean {
     return this.#reached === version || isLater(this.#reached ?? '', version)
   }
@@ -159,7 +159,7 @@ export class Reflector {
       let atLeastMs = 0
       try {
         await this.#synchronise()
-        // The usual end: the server's time-out. One that ends watches at once would have us run in circles.
+        // The usual end is the server's time-out. A server that ends watches at once would cause a hot loop.
         if (clock.now() - begunAt >= options.backoff.firstMs) continue
       } catch (error) {
         if (this.#isStopped) return
@@ -173,7 +173,7 @@ export class Reflector {
     }
   }
 
-  /** Lists if need be, then watches until the watch ends. */
+  /** Lists if necessary, then watches until the watch ends. */
   async #synchronise(): Promise<void> {
     const { traits } = this.#input
     if (this.#version === undefined) {
@@ -193,7 +193,7 @@ export class Reflector {
     await this.#watch(false)
   }
 
-  /** Takes the consequence of an error. */
+  /** Decides after an error whether to list again, and reports it. */
   #recover(error: unknown): void {
     if (error instanceof Relist || isMusterError(error, 'Gone')) this.#version = undefined
     if (error instanceof Relist) this.#reached = undefined
@@ -220,7 +220,7 @@ export class Reflector {
       const page = scanList(text)
       for (const { start, end } of page.items) {
         const object = this.#sink.decode(text, start, end)
-        if (this.#sink.wants(object)) objects.push(object)
+        if (this.#sink.keeps(object)) objects.push(object)
       }
       if (!page.continue) {
         this.#inPages = true
@@ -238,11 +238,11 @@ export class Reflector {
     return await readText(body)
   }
 
-  /** Asks the server how far it is: a watch from a version it has not reached would wait in silence. */
+  /** Checks the current version of the server: a watch from a version it has not reached would wait without any event. */
   async #proveVersion(): Promise<void> {
     const path = listPath(this.#input.resource, { ...this.#selection, limit: 1 })
     const current = scanList(await this.#fetch(path, mediaType.metadataList)).resourceVersion
-    for (const known of [this.#version, this.#sink.answered()]) {
+    for (const known of [this.#version, this.#sink.latestWritten()]) {
       if (known !== undefined && isLater(known, current)) {
         throw new Relist(`the server is at version ${current}, older than ${known} seen before`)
       }
@@ -250,7 +250,7 @@ export class Reflector {
     this.#isVersionProven = true
   }
 
-  /** Opens a watch and feeds what it brings to the sink until it ends. `isInitial`: the list comes first, in the stream. */
+  /** Opens a watch and passes its events to the sink until it ends. `isInitial`: the stream begins with the list. */
   async #watch(isInitial: boolean): Promise<void> {
     const { client, clock, random, resource, options } = this.#input
     const begunAt = clock.now()
@@ -280,7 +280,7 @@ export class Reflector {
       if (!isInitial) this.#report('synced')
       await this.#follow(body, collected, begunAt)
       if (isInitial && this.#version === undefined) {
-        throw new MusterError('ConnectionLost', `${path}: the stream ended before the list was whole.`)
+        throw new MusterError('ConnectionLost', `${path}: the stream ended before the list was complete.`)
       }
     } catch (error) {
       this.#isVersionProven = false
@@ -290,7 +290,7 @@ export class Reflector {
     }
   }
 
-  /** Calls off a stream that has fallen silent: one timer, moved when it fires, so that an event costs a clock reading. */
+  /** Aborts a silent stream. One timer, extended when it fires: an event costs only a reading of the clock. */
   #startWatchdog(): { stop(): void } {
     const { clock, resource, options } = this.#input
     this.#heardAt = clock.now()
@@ -298,7 +298,7 @@ export class Reflector {
       const left = this.#heardAt + options.idleMs - clock.now()
       if (left > 0) timer = clock.after(left, check)
       else {
-        const why = `${formatResource(resource)}: nothing came for ${options.idleMs} ms.`
+        const why = `${formatResource(resource)}: no data for ${options.idleMs} ms.`
         this.#attempt.abort(new MusterError('StreamIdle', why))
       }
     }
@@ -325,11 +325,11 @@ export class Reflector {
         } else if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') {
           const object = this.#sink.decode(line, start, end)
           if (!collected) this.#event(type, object)
-          else if (type !== 'DELETED' && this.#sink.wants(object)) collected.push(object)
+          else if (type !== 'DELETED' && this.#sink.keeps(object)) collected.push(object)
         } else {
           throw new MusterError(
             'ProtocolError',
-            `${formatResource(this.#input.resource)}: a watch event of type "${type}".`,
+            `${formatResource(this.#input.resource)}: unknown watch event type "${type}".`,
           )
         }
         if (!collected) this.#trusted()
@@ -348,19 +348,19 @@ export class Reflector {
     this.#sink.progress(resourceVersionOf(bookmark))
   }
 
-  /** The watch tells something from the version on that we asked for: the server knows that version. */
+  /** The watch delivered an event: the server knows the version that the watch started from. */
   #trusted(): void {
     this.#isVersionProven = true
     this.#failures = 0
   }
 
-  /** Versions only grow; one that falls means that the server has lost or hides data, and that our copy may be wrong. */
+  /** Versions only grow; a lower one means that the server has lost or hides data, and that this copy may be wrong. */
   #advance({ metadata }: KubeObject): void {
     const next = metadata.resourceVersion
     if (next === undefined) {
       throw new MusterError(
         'ProtocolError',
-        `${formatResource(this.#input.resource)}: an event without resourceVersion.`,
+        `${formatResource(this.#input.resource)}: a watch event has no resourceVersion.`,
       )
     }
     if (this.#version !== undefined && isLater(this.#version, next)) {

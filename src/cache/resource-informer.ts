@@ -1,10 +1,11 @@
 /**
- * A feed serves all consumers of one resource: it decides by their needs which slices there are, and who reads from which.
+ * A resource informer serves all subscribers of one resource. From their needs it derives the set of informers (one for
+ * each watch), and which of them each subscriber reads from.
  *
- * Each scope of a consumer's need has a *seat* at a slice. When needs change, `watch-plan.ts` says which watches there
- * should be; seats whose slice is to be another one stay where they are until that is listed, and is as far as what they
- * have been told. Then they move in one step: the consumer sees the old state, then the new one, never a mixture and
- * never an earlier one. A slice without seats ends.
+ * Each scope of a subscriber's need has a *listener* on one informer. When needs change, `watch-plan.ts` computes the new
+ * set of watches. A listener that has to change its informer keeps the old one until the new one has listed and has
+ * reached the resource version of the last event delivered to the listener. Then it moves in one step: the consumer matches
+ * the old state, then the new one, never a mixture and never an earlier one. An informer without listeners is stopped.
  */
 import type { ObjectRef } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -37,133 +38,142 @@ export interface ResourceInformerInput extends InformerInput {
   readonly mostWatches: number
 }
 
-/** What a consumer brings. */
+/** A subscription as the resource informer matches it. */
 export interface SubscriberOptions {
   readonly consumer: string
   readonly need: Need
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
   readonly onFreshness: ((freshness: Freshness) => void) | undefined
-  /** Called when the member may read, or is a member no longer: whoever waits for it looks again. */
+  /** Called when the subscriber becomes ready or is removed, so that `synced()` can settle. */
   readonly wake: () => void
   readonly indexes: Readonly<Record<string, IndexFunction<KubeObject>>>
 }
 
-/** One consumer's part of a feed. */
+/** One consumer of the resource. */
 export interface Subscriber extends SubscriberOptions {
-  /** One for each scope of its need. */
-  readonly seats: readonly ScopeListener[]
-  /** May it read? */
-  readonly isAdmitted: boolean
+  /** One for each scope of the need. */
+  readonly listeners: readonly ScopeListener[]
+  /** The whole need has been listed: reads are allowed. */
+  readonly isReady: boolean
 }
 
-/** Where one scope of a need is served. */
+/** Connects one scope of a need to an informer. */
 export interface ScopeListener extends DeliveryListener {
   readonly scope: WatchScope
-  /** Where it is served, once it is. */
-  readonly slice: Informer | undefined
+  /** The informer it reads from; undefined before the first list. */
+  readonly informer: Informer | undefined
 }
 
-interface OpenSubscriber extends Subscriber {
-  readonly seats: readonly OpenScopeListener[]
-  isAdmitted: boolean
+interface MutableSubscriber extends Subscriber {
+  readonly listeners: readonly MutableListener[]
+  isReady: boolean
   reported: Freshness
 }
 
-interface OpenScopeListener extends ScopeListener {
-  readonly member: OpenSubscriber
-  sees: (object: KubeObject) => boolean
-  slice: Informer | undefined
-  /** Where it will be served. */
+interface MutableListener extends ScopeListener {
+  readonly subscriber: MutableSubscriber
+  matches: (object: KubeObject) => boolean
+  informer: Informer | undefined
+  /** The informer it will move to. */
   next: Informer | undefined
 }
 
 export class ResourceInformer implements InformerOwner {
   readonly #input: ResourceInformerInput
-  readonly #members = new Set<OpenSubscriber>()
-  readonly #slices = new Set<Informer>()
-  /** By shape: how objects are spelled is learnt once. Made for the first object: many a resource has none. */
+  readonly #subscribers = new Set<MutableSubscriber>()
+  readonly #informers = new Set<Informer>()
+  /** By shape: what a decoder learns serves all informers of that shape. Created with the first object: many resources have none. */
   readonly #decoders = new Map<string, Decoder>()
-  /** As long as the slices are the same. */
-  readonly #neighbours = new Map<Informer, readonly Informer[]>()
-  /** Watches that the server forbids. */
+  /** Valid while the set of informers does not change. */
+  readonly #overlaps = new Map<Informer, readonly Informer[]>()
+  /** Watches that the server answered with Forbidden. */
   readonly #refused = new Set<string>()
-  /** Seats that wait for another slice. */
-  readonly #moving = new Set<OpenScopeListener>()
-  #isAdapting = false
+  /** Listeners that wait to move to another informer. */
+  readonly #moving = new Set<MutableListener>()
+  #isPlanScheduled = false
 
   constructor(input: ResourceInformerInput) {
     this.#input = input
   }
 
-  get members(): ReadonlySet<Subscriber> {
-    return this.#members
+  get subscribers(): ReadonlySet<Subscriber> {
+    return this.#subscribers
   }
 
-  get slices(): ReadonlySet<Informer> {
-    return this.#slices
+  get informers(): ReadonlySet<Informer> {
+    return this.#informers
   }
 
-  join(options: SubscriberOptions): Subscriber {
-    const seats: OpenScopeListener[] = []
+  subscribe(options: SubscriberOptions): Subscriber {
+    const listeners: MutableListener[] = []
     const state = options.need.scopes.length === 0 ? 'synced' : 'syncing'
     const reported: Freshness = { state, since: this.#input.clock.now() }
-    const member: OpenSubscriber = { ...options, seats, isAdmitted: false, reported }
+    const subscriber: MutableSubscriber = { ...options, listeners, isReady: false, reported }
     const { consumer, onEvent } = options
     for (const scope of options.need.scopes) {
-      seats.push({ member, consumer, onEvent, scope, sees: () => false, told: '', slice: undefined, next: undefined })
+      listeners.push({
+        subscriber,
+        consumer,
+        onEvent,
+        scope,
+        matches: () => false,
+        deliveredVersion: '',
+        informer: undefined,
+        next: undefined,
+      })
     }
-    this.#members.add(member)
-    this.#adaptSoon()
-    return member
+    this.#subscribers.add(subscriber)
+    this.#schedulePlan()
+    return subscriber
   }
 
-  /** Gives the member's share back; the feed stops when nobody is left. */
-  leave(member: Subscriber): void {
-    const open = member as OpenSubscriber
-    if (!this.#members.delete(open)) return
-    for (const seat of open.seats) {
-      this.#moving.delete(seat)
-      seat.slice?.delivery.listeners.delete(seat)
-      for (const slice of [seat.slice, seat.next]) if (slice) this.#removeIndexes(slice, open)
-      seat.slice = undefined
-      seat.next = undefined
+  /** Removes the subscriber; without subscribers all informers stop. */
+  unsubscribe(subscriber: Subscriber): void {
+    const mutable = subscriber as MutableSubscriber
+    if (!this.#subscribers.delete(mutable)) return
+    for (const listener of mutable.listeners) {
+      this.#moving.delete(listener)
+      listener.informer?.delivery.listeners.delete(listener)
+      for (const informer of [listener.informer, listener.next]) if (informer) this.#removeIndexes(informer, mutable)
+      listener.informer = undefined
+      listener.next = undefined
     }
-    open.wake()
-    if (this.#members.size > 0) this.#adaptSoon()
-    else for (const slice of this.#slices) this.#end(slice)
+    mutable.wake()
+    if (this.#subscribers.size > 0) this.#schedulePlan()
+    else for (const informer of this.#informers) this.#end(informer)
   }
 
   /** @throws NotSynced */
-  check(member: Subscriber): void {
-    if (member.isAdmitted) return
-    const { reason } = this.freshnessOf(member)
+  check(subscriber: Subscriber): void {
+    if (subscriber.isReady) return
+    const { reason } = this.freshnessOf(subscriber)
     const why = reason === undefined ? '' : ` ${reason}`
     const name = formatResource(this.#input.resource)
-    throw new MusterError('NotSynced', `${name} has not been listed for ${member.consumer} yet.${why}`)
+    throw new MusterError('NotSynced', `${name} has not been listed for ${subscriber.consumer} yet.${why}`)
   }
 
-  /** The worst of the watches that serve the member, or will for the first time. */
-  freshnessOf(member: Subscriber): Freshness {
+  /** The worst freshness of the informers that serve the subscriber, or that it waits for. */
+  freshnessOf(subscriber: Subscriber): Freshness {
     const rank = { synced: 0, stale: 1, syncing: 2 }
     let worst: Freshness | undefined
-    for (const { slice, next } of (member as OpenSubscriber).seats) {
-      const freshness = (slice ?? next)?.freshness
+    for (const { informer, next } of (subscriber as MutableSubscriber).listeners) {
+      const freshness = (informer ?? next)?.freshness
       if (freshness && (!worst || rank[freshness.state] > rank[worst.state])) worst = freshness
     }
-    return worst ?? (member as OpenSubscriber).reported
+    return worst ?? (subscriber as MutableSubscriber).reported
   }
 
   beginWrite(ref: ObjectRef, consumer: string): WriteTicket {
     const begun = new Map<Informer, WriteTicket>()
     const each = (act: (ticket: WriteTicket) => void): void => {
-      for (const slice of this.#slices) {
-        if (!mayConcern(slice.watch.scope, ref)) continue
-        // One that was made meanwhile has to know all the same.
-        act(begun.get(slice) ?? slice.beginWrite(ref, consumer, true))
+      for (const informer of this.#informers) {
+        if (!mayConcern(informer.watch.scope, ref)) continue
+        // An informer that was created during the write needs the result, too.
+        act(begun.get(informer) ?? informer.beginWrite(ref, consumer, true))
       }
     }
-    for (const slice of this.#slices) {
-      if (mayConcern(slice.watch.scope, ref)) begun.set(slice, slice.beginWrite(ref, consumer))
+    for (const informer of this.#informers) {
+      if (mayConcern(informer.watch.scope, ref)) begun.set(informer, informer.beginWrite(ref, consumer))
     }
     return {
       written: (object) => each((ticket) => ticket.written(object)),
@@ -172,7 +182,7 @@ export class ResourceInformer implements InformerOwner {
     }
   }
 
-  // ── what slices say ────────────────────────────────────────────────────────────────────────────────────────
+  // ── called by informers ────────────────────────────────────────────────────────────────────────────────────────
 
   decoderOf({ watch: { shape } }: Informer): Decoder {
     const key = describeShape(shape)
@@ -187,185 +197,194 @@ export class ResourceInformer implements InformerOwner {
     return decoder
   }
 
-  neighboursOf(slice: Informer): readonly Informer[] {
-    let neighbours = this.#neighbours.get(slice)
-    if (!neighbours) {
-      const shape = describeShape(slice.watch.shape)
-      neighbours = [...this.#slices].filter(
+  overlapping(informer: Informer): readonly Informer[] {
+    let overlaps = this.#overlaps.get(informer)
+    if (!overlaps) {
+      const shape = describeShape(informer.watch.shape)
+      overlaps = [...this.#informers].filter(
         ({ watch }) =>
-          watch !== slice.watch && mayMeet(watch.scope, slice.watch.scope) && describeShape(watch.shape) === shape,
+          watch !== informer.watch &&
+          mayMeet(watch.scope, informer.watch.scope) &&
+          describeShape(watch.shape) === shape,
       )
-      this.#neighbours.set(slice, neighbours)
+      this.#overlaps.set(informer, overlaps)
     }
-    return neighbours
+    return overlaps
   }
 
-  onProgress(slice: Informer): void {
-    if (this.#moving.size > 0) this.#moveTo(slice)
+  onProgress(informer: Informer): void {
+    if (this.#moving.size > 0) this.#moveTo(informer)
   }
 
-  onListed(slice: Informer): void {
-    // What is within it needs no watch of its own any more.
-    if (this.#refused.delete(describeWatch(slice.watch))) this.#adaptSoon()
-    this.#admit()
-    this.#moveTo(slice)
-    this.onFreshness(slice)
+  onListed(informer: Informer): void {
+    // The watch is allowed now: needs within it no longer require watches of their own.
+    if (this.#refused.delete(describeWatch(informer.watch))) this.#schedulePlan()
+    this.#activate()
+    this.#moveTo(informer)
+    this.onFreshness(informer)
   }
 
   onRefused({ watch }: Informer): void {
     const key = describeWatch(watch)
     if (this.#refused.has(key)) return
     this.#refused.add(key)
-    this.#adaptSoon()
+    this.#schedulePlan()
   }
 
-  onFreshness(slice: Informer): void {
-    for (const member of this.#members) {
-      if (member.seats.some((seat) => seat.slice === slice || seat.next === slice)) this.#reportFreshness(member)
+  onFreshness(informer: Informer): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.listeners.some((listener) => listener.informer === informer || listener.next === informer))
+        this.#reportFreshness(subscriber)
     }
   }
 
-  #reportFreshness(member: OpenSubscriber): void {
-    const { consumer, onFreshness, reported } = member
-    const worst = this.freshnessOf(member)
+  #reportFreshness(subscriber: MutableSubscriber): void {
+    const { consumer, onFreshness, reported } = subscriber
+    const worst = this.freshnessOf(subscriber)
     if (worst.state === reported.state && worst.reason === reported.reason) return
-    member.reported = worst
+    subscriber.reported = worst
     if (onFreshness) this.#guard(consumer, 'onFreshness', () => onFreshness(worst))
   }
 
-  // ── who sits where ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── assigning listeners ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Fits the watches to what is needed now. Many joins of one moment are one change. */
-  #adaptSoon(): void {
-    if (this.#isAdapting) return
-    this.#isAdapting = true
-    // Not at once, also because a caller wants to hold its subscription before the first event comes.
+  /** Computes the watches anew. Subscriptions made in the same tick are one change. */
+  #schedulePlan(): void {
+    if (this.#isPlanScheduled) return
+    this.#isPlanScheduled = true
+    // Deferred also because the caller must hold its subscription before the first event arrives.
     queueMicrotask(() => {
-      this.#isAdapting = false
-      if (this.#members.size === 0) return
-      this.#adapt()
-      this.#admit()
-      for (const slice of this.#slices) this.#moveTo(slice)
+      this.#isPlanScheduled = false
+      if (this.#subscribers.size === 0) return
+      this.#plan()
+      this.#activate()
+      for (const informer of this.#informers) this.#moveTo(informer)
     })
   }
 
-  #adapt(): void {
-    const wants = [...this.#members].flatMap(({ need }) => need.scopes.map((scope) => ({ scope, shape: need.shape })))
-    const joined = [...this.#slices].flatMap((slice): readonly PlannedWatch[] => {
-      const { watch, isJoined, scopes } = slice
-      return isJoined ? [{ watch, isJoined, wants: scopes.map((scope) => ({ scope, shape: watch.shape })) }] : []
+  #plan(): void {
+    const needs = [...this.#subscribers].flatMap(({ need }) =>
+      need.scopes.map((scope) => ({ scope, shape: need.shape })),
+    )
+    const joined = [...this.#informers].flatMap((informer): readonly PlannedWatch[] => {
+      const { watch, isJoined, scopes } = informer
+      return isJoined ? [{ watch, isJoined, needs: scopes.map((scope) => ({ scope, shape: watch.shape })) }] : []
     })
     const isRefused = (watch: Watch): boolean => this.#refused.size > 0 && this.#refused.has(describeWatch(watch))
-    const home = new Map<string, Informer>()
-    const there = Map.groupBy(this.#slices, ({ watch }) => describeWatch(watch))
-    for (const planned of planWatches({ wants, joined, isRefused, most: this.#input.mostWatches })) {
-      const slice = this.#sliceFor(planned, there.get(describeWatch(planned.watch)) ?? [])
-      for (const { scope, shape } of planned.wants) home.set(`${scope.key} ${describeShape(shape)}`, slice)
+    const assigned = new Map<string, Informer>()
+    const existing = Map.groupBy(this.#informers, ({ watch }) => describeWatch(watch))
+    for (const planned of planWatches({ needs, joined, isRefused, most: this.#input.mostWatches })) {
+      const informer = this.#informerFor(planned, existing.get(describeWatch(planned.watch)) ?? [])
+      for (const { scope, shape } of planned.needs) assigned.set(`${scope.key} ${describeShape(shape)}`, informer)
     }
-    for (const member of this.#members) {
-      const shape = describeShape(member.need.shape)
-      for (const seat of member.seats) this.#assign(seat, home.get(`${seat.scope.key} ${shape}`)!)
+    for (const subscriber of this.#subscribers) {
+      const shape = describeShape(subscriber.need.shape)
+      for (const listener of subscriber.listeners)
+        this.#assign(listener, assigned.get(`${listener.scope.key} ${shape}`)!)
     }
     this.#tidy()
-    for (const member of this.#members) this.#reportFreshness(member)
+    for (const subscriber of this.#subscribers) this.#reportFreshness(subscriber)
   }
 
-  /** One of those with the same watch, if it holds enough, or a new one. */
-  #sliceFor({ watch, wants, isJoined }: PlannedWatch, same: readonly Informer[]): Informer {
-    const known = same.find((slice) => wants.every(({ scope }) => slice.serves(scope)))
+  /** An existing informer of the same watch that holds all scopes, or a new one. */
+  #informerFor({ watch, needs, isJoined }: PlannedWatch, same: readonly Informer[]): Informer {
+    const known = same.find((informer) => needs.every(({ scope }) => informer.serves(scope)))
     if (known) return known
-    const scopes = wants.map(({ scope }) => scope)
-    const slice = new Informer(this.#input, this, watch, scopes, isJoined)
-    this.#slices.add(slice)
-    this.#neighbours.clear()
-    return slice
+    const scopes = needs.map(({ scope }) => scope)
+    const informer = new Informer(this.#input, this, watch, scopes, isJoined)
+    this.#informers.add(informer)
+    this.#overlaps.clear()
+    return informer
   }
 
-  #assign(seat: OpenScopeListener, slice: Informer): void {
-    const { member } = seat
-    const next = seat.slice === slice ? undefined : slice
-    if (seat.next === next) return
-    if (seat.next) this.#removeIndexes(seat.next, member)
-    seat.next = next
-    if (next) this.#addIndexes(next, member)
-    if (next && seat.slice) this.#moving.add(seat)
-    else this.#moving.delete(seat)
+  #assign(listener: MutableListener, informer: Informer): void {
+    const { subscriber } = listener
+    const next = listener.informer === informer ? undefined : informer
+    if (listener.next === next) return
+    if (listener.next) this.#removeIndexes(listener.next, subscriber)
+    listener.next = next
+    if (next) this.#addIndexes(next, subscriber)
+    if (next && listener.informer) this.#moving.add(listener)
+    else this.#moving.delete(listener)
   }
 
-  /** Slices hold what their seats are for; those without end. */
+  /** Narrows each informer to the scopes of its listeners; stops those without listeners. */
   #tidy(): void {
-    const scopes = new Map<Informer, WatchScope[]>([...this.#slices].map((slice) => [slice, []]))
-    for (const { seats } of this.#members) {
-      for (const { scope, slice, next } of seats) {
-        if (slice) scopes.get(slice)?.push(scope)
+    const scopes = new Map<Informer, WatchScope[]>([...this.#informers].map((informer) => [informer, []]))
+    for (const { listeners } of this.#subscribers) {
+      for (const { scope, informer, next } of listeners) {
+        if (informer) scopes.get(informer)?.push(scope)
         if (next) scopes.get(next)?.push(scope)
       }
     }
-    for (const [slice, held] of scopes) {
-      if (held.length === 0) this.#end(slice)
-      else slice.holdOnly(held)
+    for (const [informer, held] of scopes) {
+      if (held.length === 0) this.#end(informer)
+      else informer.holdOnly(held)
     }
   }
 
-  #end(slice: Informer): void {
-    slice.stop()
-    this.#slices.delete(slice)
-    this.#neighbours.clear()
+  #end(informer: Informer): void {
+    informer.stop()
+    this.#informers.delete(informer)
+    this.#overlaps.clear()
   }
 
-  /** Members whose whole need is listed may read from now on; they are told first what is there. */
-  #admit(): void {
-    for (const member of this.#members) {
-      if (member.isAdmitted || !member.seats.every(({ next }) => next?.isListed)) continue
-      member.isAdmitted = true
-      for (const seat of member.seats) this.#sit(seat)
-      for (const seat of member.seats) seat.slice?.delivery.tellInitial(seat, visibleTo(seat))
-      member.wake()
+  /** Subscribers whose whole need has been listed become ready; first they receive the existing objects. */
+  #activate(): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.isReady || !subscriber.listeners.every(({ next }) => next?.isListed)) continue
+      subscriber.isReady = true
+      for (const listener of subscriber.listeners) this.#attach(listener)
+      for (const listener of subscriber.listeners)
+        listener.informer?.delivery.notifyInitial(listener, visibleTo(listener))
+      subscriber.wake()
     }
   }
 
-  #sit(seat: OpenScopeListener): void {
-    const slice = seat.next!
-    seat.slice = slice
-    seat.next = undefined
-    seat.told = slice.reached ?? ''
-    seat.sees = filterOf(seat.scope, slice.watch.scope)
-    slice.delivery.listeners.add(seat)
+  #attach(listener: MutableListener): void {
+    const informer = listener.next!
+    listener.informer = informer
+    listener.next = undefined
+    listener.deliveredVersion = informer.reached ?? ''
+    listener.matches = filterOf(listener.scope, informer.watch.scope)
+    informer.delivery.listeners.add(listener)
   }
 
-  /** Seats that wait for this slice take it, if it is as far as what they have been told. */
-  #moveTo(slice: Informer): void {
-    if (!slice.isListed) return
-    const ready = [...this.#moving].filter((seat) => seat.next === slice && !isLater(seat.told, slice.reached ?? ''))
-    for (const seat of ready) this.#move(seat)
+  /** Moves listeners that wait for this informer, if it has reached the last version delivered to them. */
+  #moveTo(informer: Informer): void {
+    if (!informer.isListed) return
+    const ready = [...this.#moving].filter(
+      (listener) => listener.next === informer && !isLater(listener.deliveredVersion, informer.reached ?? ''),
+    )
+    for (const listener of ready) this.#move(listener)
     if (ready.length > 0) this.#tidy()
   }
 
-  #move(seat: OpenScopeListener): void {
-    const { member, slice: from } = seat
-    if (!from || !seat.next) return
-    const before = new Map(visibleTo(seat).map((object) => [cacheKey(refOf(object)), object]))
-    const missed = from.delivery.dismiss(seat)
+  #move(listener: MutableListener): void {
+    const { subscriber, informer: from } = listener
+    if (!from || !listener.next) return
+    const before = new Map(visibleTo(listener).map((object) => [cacheKey(refOf(object)), object]))
+    const missed = from.delivery.removeListener(listener)
     for (const [key, known] of missed) {
-      if (known && seat.sees(known)) before.set(key, known)
+      if (known && listener.matches(known)) before.set(key, known)
       else before.delete(key)
     }
-    this.#removeIndexes(from, member)
-    this.#moving.delete(seat)
-    this.#sit(seat)
-    const { delivery } = seat.slice!
-    for (const object of visibleTo(seat)) {
+    this.#removeIndexes(from, subscriber)
+    this.#moving.delete(listener)
+    this.#attach(listener)
+    const { delivery } = listener.informer!
+    for (const object of visibleTo(listener)) {
       const key = cacheKey(refOf(object))
       const previous = before.get(key)
       before.delete(key)
-      // With more or fewer fields kept it is the same; but what a consumer has written itself may hide another's change.
-      if (!previous || !isSameState(previous, object) || missed.has(key)) delivery.tell(seat, previous, object)
+      // The same version with more or fewer fields is no change. But the consumer's own write may hide another client's change.
+      if (!previous || !isSameState(previous, object) || missed.has(key)) delivery.notify(listener, previous, object)
     }
-    for (const previous of before.values()) delivery.tell(seat, previous, undefined)
-    this.#reportFreshness(member)
+    for (const previous of before.values()) delivery.notify(listener, previous, undefined)
+    this.#reportFreshness(subscriber)
   }
 
-  #addIndexes({ store }: Informer, { consumer, indexes }: OpenSubscriber): void {
+  #addIndexes({ store }: Informer, { consumer, indexes }: MutableSubscriber): void {
     for (const index of Object.values(indexes)) {
       store.addIndex(index, (object) => {
         let keys: readonly string[] = []
@@ -375,7 +394,7 @@ export class ResourceInformer implements InformerOwner {
     }
   }
 
-  #removeIndexes({ store }: Informer, { indexes }: OpenSubscriber): void {
+  #removeIndexes({ store }: Informer, { indexes }: MutableSubscriber): void {
     for (const index of Object.values(indexes)) store.removeIndex(index)
   }
 
@@ -389,15 +408,16 @@ export class ResourceInformer implements InformerOwner {
   }
 }
 
-/** What a seat sees, of all namespaces or of one. */
-export function visibleTo({ slice, scope, sees }: ScopeListener, namespace?: string): readonly KubeObject[] {
-  if (!slice || (namespace !== undefined && scope.namespace !== undefined && scope.namespace !== namespace)) return []
+/** The objects that match the listener, of all namespaces or of one. */
+export function visibleTo({ informer, scope, matches }: ScopeListener, namespace?: string): readonly KubeObject[] {
+  if (!informer || (namespace !== undefined && scope.namespace !== undefined && scope.namespace !== namespace))
+    return []
   const place = scope.namespace ?? namespace
-  // One by its name is found, not looked for.
+  // A single name is a lookup, not a scan.
   if (scope.name !== undefined && place !== undefined) {
-    const object = slice.store.get(place, scope.name)
-    return object && sees(object) ? [object] : []
+    const object = informer.store.get(place, scope.name)
+    return object && matches(object) ? [object] : []
   }
-  const objects = slice.store.list(place)
-  return sees === matchesAll ? objects : objects.filter(sees)
+  const objects = informer.store.list(place)
+  return matches === matchesAll ? objects : objects.filter(matches)
 }

@@ -4,8 +4,8 @@ import { anObject, aScope, scope } from '../../test/needs.ts'
 import { inWatchScope } from './need.ts'
 import { createScopeFilter } from './scope-filter.ts'
 
-describe('what is wanted', () => {
-  it('is the union of the scopes, and by name and labels alone nothing of it is missed', () => {
+describe('a scope filter', () => {
+  it('is the union of the scopes; the check by name and labels misses no object of it', () => {
     assert(
       property(array(aScope, { maxLength: 5 }), anObject, (scopes, object) => {
         const wanted = createScopeFilter(scopes, scope())

@@ -64,7 +64,7 @@ describe('subscribing', () => {
     expect(subscription.freshness.state).toBe('synced')
   })
 
-  it('hands out the same frozen object to everyone', async () => {
+  it('returns the same frozen object to every consumer', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const [one, two] = [watcher(cache, 'one').subscription, watcher(cache, 'two').subscription]
@@ -89,7 +89,7 @@ describe('subscribing', () => {
     expect(cache.report()).toEqual([])
   })
 
-  it('gives a latecomer the state at once, from memory', async () => {
+  it('serves a later consumer from memory, without a request', async () => {
     const { clock, server, cache } = bench()
     server.put('a')
     watcher(cache, 'early')
@@ -115,7 +115,7 @@ describe('subscribing', () => {
     expect(subscription.list()).toHaveLength(1201)
   })
 
-  it('contains what a consumer throws, and says whose it was', async () => {
+  it('contains errors of consumer callbacks, and reports them with the consumer', async () => {
     const { clock, server, cache, problems } = bench()
     server.put('a')
     watcher(cache, 'bad', {
@@ -136,7 +136,7 @@ describe('subscribing', () => {
     )
   })
 
-  it('tells why it is not synced when asked to wait no longer', async () => {
+  it('reports why it is not synced when waiting times out', async () => {
     const { clock, server, cache } = bench()
     server.fault = () => ({ kind: 'status', code: 403, reason: 'Forbidden' })
     const { subscription } = watcher(cache, 'one')
@@ -162,7 +162,7 @@ describe('subscribing', () => {
 })
 
 describe('what is watched', () => {
-  it('is the smallest selector that covers everyone, and follows them', async () => {
+  it('is the smallest selector that covers all consumers, and follows their changes', async () => {
     const { clock, server, cache } = bench()
     server.put('web', {}, { labels: { app: 'web' } })
     server.put('db', {}, { labels: { app: 'db' } })
@@ -185,7 +185,7 @@ describe('what is watched', () => {
     expect(server.watches).toHaveLength(1)
   })
 
-  it('is no wider than what is asked for, and what is held no more, where selections overlap', async () => {
+  it('is no wider than the subscriptions, and neither is the cache, where selections overlap', async () => {
     const { clock, server, cache } = bench()
     server.put('web', {}, { labels: { app: 'web' } })
     server.put('x', {}, { labels: { app: 'web' } })
@@ -215,7 +215,7 @@ describe('what is watched', () => {
     expect(cache.report()[0]).toMatchObject({ objects: 0, watches: 1, cover: 'default[][metadata.name=x] full' })
   })
 
-  it('drops what nobody asked for on arrival, and what somebody did when nobody does any more', async () => {
+  it('drops unselected objects on arrival, and selected ones when their last consumer leaves', async () => {
     const { clock, server, cache } = bench()
     for (const name of ['a-1', 'a-2', 'b-1', 'c-1']) server.put(name)
     const a = watcher(cache, 'a', { namePrefix: 'a-' })
@@ -239,7 +239,7 @@ describe('what is watched', () => {
     expect(cache.report()[0]).toMatchObject({ objects: 6, watches: 1 })
   })
 
-  it('is metadata alone of what nobody needs more of, though others are needed whole', async () => {
+  it('is metadata only, where no consumer needs more, even if other objects are needed in full', async () => {
     const { clock, server, cache } = bench()
     for (const name of ['a', 'b']) server.put(name, { secret: name })
     const all = watcher(cache, 'all', { detail: 'metadata' })
@@ -249,7 +249,7 @@ describe('what is watched', () => {
     expect(one.subscription.get({ namespace: 'default', name: 'a' })?.data).toEqual({ secret: 'a' })
   })
 
-  it('moves a consumer to another watch only when that is as far: it never sees an earlier state again', async () => {
+  it('moves a consumer to another watch only when that has caught up: it never sees an earlier state', async () => {
     const { clock, server, cache } = bench()
     server.put('web', {}, { labels: { app: 'web' } })
     const web = watcher(cache, 'web', { labels: 'app=web' })
@@ -278,7 +278,7 @@ describe('what is watched', () => {
     expect(server.watches).toHaveLength(1)
   })
 
-  it('is what the account may read: who is refused keeps nobody else from reading', async () => {
+  it('is what the account may read: a forbidden watch does not affect other consumers', async () => {
     const { clock, server, cache } = bench()
     server.put('x')
     server.fault = ({ query }) =>
@@ -297,7 +297,7 @@ describe('what is watched', () => {
     expect(cache.report()[0]).toMatchObject({ watches: 1, freshness: { state: 'synced' } })
   })
 
-  it('is taken apart again where the account may read no more than the parts', async () => {
+  it('is split again where the account may only read the parts', async () => {
     const { clock, server, cache } = bench()
     server.fault = ({ query }) =>
       query.get('fieldSelector') ? undefined : { kind: 'status', code: 403, reason: 'Forbidden' }
@@ -311,7 +311,7 @@ describe('what is watched', () => {
     expect(cache.report()[0]).toMatchObject({ watches: many.length, objects: many.length })
   })
 
-  it('is a namespace at a time until someone wants them all', async () => {
+  it('is one watch per namespace until a consumer subscribes to all of them', async () => {
     const { clock, server, cache } = bench()
     for (const namespace of ['a', 'b', 'c']) server.put('x', {}, { namespace })
     const some = watcher(cache, 'some', { namespaces: ['a', 'b'] })
@@ -331,7 +331,7 @@ describe('what is watched', () => {
     expect(some.events).toEqual(['added x', 'added x', 'added y'])
   })
 
-  it('tells a consumer of what enters and leaves its selection', async () => {
+  it('notifies a consumer of objects that enter and leave its selection', async () => {
     const { clock, server, cache } = bench()
     watcher(cache, 'all')
     const web = watcher(cache, 'web', { labels: 'app=web' })
@@ -344,7 +344,7 @@ describe('what is watched', () => {
     expect(web.events).toEqual(['added x', 'updated x', 'deleted x'])
   })
 
-  it('keeps only what somebody needs of an object', async () => {
+  it('keeps only the fields of an object that consumers need', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { keep: 'yes', drop: 'no' })
     const lean = watcher(cache, 'lean', { detail: ['data.keep'] })
@@ -395,7 +395,7 @@ describe('what is watched', () => {
 describe('own writes', () => {
   const ref = { namespace: 'default', name: 'a' }
 
-  it('can be read as soon as the write returns, by everyone, whatever the watch has brought', async () => {
+  it('can be read by every consumer as soon as the write returns, whatever the watch has delivered', async () => {
     const { clock, server, cache } = bench()
     const mine = watcher(cache, 'me')
     const theirs = watcher(cache, 'you')
@@ -431,7 +431,7 @@ describe('own writes', () => {
     expect(mine.subscription.list()).toEqual([])
   })
 
-  it('that take the last finalizer away are deletes, though the answer bears no new version', async () => {
+  it('that remove the last finalizer are deletes, though the response has no new version', async () => {
     const { clock, server, cache } = bench()
     server.put('a', {}, { finalizers: ['mine', 'yours'] })
     const mine = watcher(cache, 'me')
@@ -455,7 +455,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['added a'])
   })
 
-  it('let a foreign change through that arrives while the write is under way', async () => {
+  it('let a foreign change through that arrives while the write is in flight', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')
@@ -486,7 +486,7 @@ describe('own writes', () => {
     expect(mine.subscription.get(ref)?.data).toEqual({ foreign: 'yes', v: '2' })
   })
 
-  it('let a foreign change through that the watch brings after the answer of a later, own write', async () => {
+  it('let a foreign change through that the watch delivers after the response of a later, own write', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')
@@ -507,7 +507,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['updated a', 'updated a'])
   })
 
-  it('are not undone by late news of an earlier life of the object', async () => {
+  it('are not undone by late events of a deleted object with the same name', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')
@@ -539,7 +539,7 @@ describe('own writes', () => {
     expect(mine.subscription.get(ref)?.data).toEqual({ v: '1' })
   })
 
-  it('surface what a relist may have swallowed', async () => {
+  it('notify of foreign changes that a relist may have hidden', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')
@@ -588,7 +588,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['updated a'])
   })
 
-  it('are not brought back by an answer that comes after the watch told of their end', async () => {
+  it('do not restore an object if the response comes after the watch delivered its deletion', async () => {
     const { clock, server, cache } = bench()
     const mine = watcher(cache, 'me')
     await clock.settle()
@@ -602,7 +602,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['deleted a'])
   })
 
-  it('are not brought back by the answer of an earlier write that a delete has overtaken', async () => {
+  it('do not restore an object if a delete overtook the response of an earlier write', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')
@@ -618,7 +618,7 @@ describe('own writes', () => {
     expect(mine.subscription.get(ref)).toBeUndefined()
   })
 
-  it('that delete a life the watch has not told of do not show the one before', async () => {
+  it('that delete an object the watch has not delivered do not show its predecessor of the same name', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { life: 'first' })
     const mine = watcher(cache, 'me')
@@ -636,7 +636,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['added a', 'deleted a'])
   })
 
-  it('do not wake the writer when it deletes and creates again before the watch tells', async () => {
+  it('do not wake the writer when it deletes and recreates before the watch delivers', async () => {
     const { clock, server, cache } = bench()
     server.put('a')
     const mine = watcher(cache, 'me')
@@ -650,7 +650,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual([])
   })
 
-  it('do not wake the writer when the answers of two writes come in the other order', async () => {
+  it('do not wake the writer when the responses of two writes arrive in reverse order', async () => {
     const { clock, server, cache } = bench()
     server.put('a')
     const mine = watcher(cache, 'me')
@@ -666,7 +666,7 @@ describe('own writes', () => {
     expect(mine.events).toEqual([])
   })
 
-  it('do not mix up two lives that began while the write was under way', async () => {
+  it('do not mix up two objects of one name that were created while the write was in flight', async () => {
     const { clock, server, cache } = bench()
     const lives: (string | undefined)[] = []
     const onEvent = ({ type, object }: CacheEvent<Thing>): void => void lives.push(`${type} ${object.metadata.uid}`)

@@ -1,4 +1,4 @@
-/** The shared cache of one cluster: a feed a resource, made when the first consumer asks and gone with the last. */
+/** The shared cache of one cluster: one resource informer per resource, from the first subscription to the last. */
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
@@ -30,40 +30,40 @@ export interface SharedCacheOptions {
   readonly clock?: Clock | undefined
   readonly random?: Random | undefined
   readonly reflector?: Partial<ReflectorOptions> | undefined
-  /** Watches a resource may have before several are made one; `watch-plan.ts` has the rule. @default 50 */
+  /** Watches per resource, beyond which several are joined; `watch-plan.ts` has the rule. @default 50 */
   readonly mostWatches?: number | undefined
-  /** What was decoded before, of caches that are made over and over: in a simulation. @default nothing */
+  /** A memo of decoded objects, for simulations, which create caches again and again. @default none */
   readonly recall?: Recall | undefined
-  /** What consumers' code threw. It was contained; say it somewhere. @default ignored */
+  /** Called with errors thrown by consumers' callbacks. The cache continues; report them. @default ignored */
   readonly onProblem?: ((problem: ConsumerProblem) => void) | undefined
 }
 
-/** How one resource stands: for health checks, metrics and the console. */
+/** The state of one resource: for health checks, metrics and the console. */
 export interface InformerReport {
   readonly resource: Resource
   readonly freshness: Freshness
-  /** Watches open or being opened. */
+  /** Watches that are open or being opened. */
   readonly watches: number
   readonly cover: string
   readonly objects: number
-  /** Estimated memory of the copy. */
+  /** Estimated memory of the cached objects. */
   readonly bytes: number
   readonly consumers: readonly ConsumerReport[]
 }
 
 export interface ConsumerReport {
   readonly consumer: string
-  /** Objects that this consumer sees. */
+  /** Objects that match its subscriptions. */
   readonly objects: number
-  /** Its part of the memory: what each object costs, divided among those who see it. */
+  /** Its share of the memory: the cost of an object is divided among its consumers. */
   readonly bytes: number
 }
 
 export interface SharedCache {
   subscribe<T extends KubeObject = UntypedObject>(resource: Resource, options: SubscribeOptions<T>): Subscription<T>
   /**
-   * Verbs whose answers enter the cache, in the name of a consumer. `through` is a client of the same cluster that acts as
-   * somebody else. @default the cache's own
+   * Verbs of a client whose responses enter the cache, on behalf of a consumer. `through` is a client of the same cluster
+   * with another identity. @default the cache's own client
    */
   writer(consumer: string, through?: Client): Writer
   report(): readonly InformerReport[]
@@ -78,118 +78,123 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const pool = createInternPool()
   const warmUp = createWarmUp()
   const traits: ServerTraits = { streamsLists: true }
-  const feeds = new Map<string, ResourceInformer>()
+  const resourceInformers = new Map<string, ResourceInformer>()
   const resources = new Map<string, Resource>()
   let isClosed = false
 
-  const feedOf = (resource: Resource): ResourceInformer => {
+  const resourceInformerOf = (resource: Resource): ResourceInformer => {
     const key = formatResource(resource)
-    let feed = feeds.get(key)
-    if (!feed) {
+    let resourceInformer = resourceInformers.get(key)
+    if (!resourceInformer) {
       const shared = { client, clock, random, pool, warmUp, traits, options: reflector, onProblem, mostWatches }
-      feed = new ResourceInformer({ resource, recall, ...shared })
-      feeds.set(key, feed)
+      resourceInformer = new ResourceInformer({ resource, recall, ...shared })
+      resourceInformers.set(key, resourceInformer)
       resources.set(key, resource)
     }
-    return feed
+    return resourceInformer
   }
 
   return {
-    subscribe<T extends KubeObject>(resource: Resource, wish: SubscribeOptions<T>): Subscription<T> {
+    subscribe<T extends KubeObject>(resource: Resource, request: SubscribeOptions<T>): Subscription<T> {
       if (isClosed) throw new MusterError('CacheClosed', `${formatResource(resource)}: the cache is closed.`)
-      const feed = feedOf(resource)
-      return new InformerSubscription(resource, wish, feed, clock, () => {
+      const resourceInformer = resourceInformerOf(resource)
+      return new InformerSubscription(resource, request, resourceInformer, clock, () => {
         const key = formatResource(resource)
-        if (feed.members.size === 0 && feeds.get(key) === feed) feeds.delete(key)
+        if (resourceInformer.subscribers.size === 0 && resourceInformers.get(key) === resourceInformer)
+          resourceInformers.delete(key)
       })
     },
     writer(consumer, through = client) {
-      return createWriter(through, (resource, ref) => feeds.get(formatResource(resource))?.beginWrite(ref, consumer))
+      return createWriter(through, (resource, ref) =>
+        resourceInformers.get(formatResource(resource))?.beginWrite(ref, consumer),
+      )
     },
-    report: () => [...feeds].map(([key, feed]) => reportFeed(resources.get(key)!, feed)),
+    report: () =>
+      [...resourceInformers].map(([key, resourceInformer]) => reportResource(resources.get(key)!, resourceInformer)),
     close() {
       isClosed = true
-      for (const feed of feeds.values()) for (const member of feed.members) feed.leave(member)
-      feeds.clear()
+      for (const resourceInformer of resourceInformers.values())
+        for (const subscriber of resourceInformer.subscribers) resourceInformer.unsubscribe(subscriber)
+      resourceInformers.clear()
     },
   }
 }
 
-function needOf<T extends KubeObject>(resource: Resource, wish: SubscribeOptions<T>): Need {
-  const labels = labelSelector(wish.labels ?? '')
-  const fields = parseFields(wish.fields ?? '')
-  const namespaces = resource.namespaced ? new Set(wish.namespaces ?? [undefined]) : [undefined]
-  const { namePrefix: prefix, detail = 'full', managedFields = false } = wish
+function needOf<T extends KubeObject>(resource: Resource, request: SubscribeOptions<T>): Need {
+  const labels = labelSelector(request.labels ?? '')
+  const fields = parseFields(request.fields ?? '')
+  const namespaces = resource.namespaced ? new Set(request.namespaces ?? [undefined]) : [undefined]
+  const { namePrefix: prefix, detail = 'full', managedFields = false } = request
   return {
     scopes: [...namespaces].map((namespace) => scopeOf({ namespace, labels, fields, prefix })),
     shape: { detail, managedFields },
   }
 }
 
-/** What a consumer holds: a member of a feed, seen as a subscription. */
+/** A subscriber of a resource informer, as the consumer matches it. */
 class InformerSubscription<T extends KubeObject> implements Subscription<T> {
   readonly resource: Resource
-  readonly #feed: ResourceInformer
+  readonly #resourceInformer: ResourceInformer
   readonly #clock: Clock
-  readonly #member: Subscriber
-  readonly #onLeave: () => void
+  readonly #subscriber: Subscriber
+  readonly #onClose: () => void
   #waiting: Set<() => void> | undefined
 
   constructor(
     resource: Resource,
-    wish: SubscribeOptions<T>,
-    feed: ResourceInformer,
+    request: SubscribeOptions<T>,
+    resourceInformer: ResourceInformer,
     clock: Clock,
-    onLeave: () => void,
+    onClose: () => void,
   ) {
     this.resource = resource
-    this.#feed = feed
+    this.#resourceInformer = resourceInformer
     this.#clock = clock
-    this.#onLeave = onLeave
-    // The feed knows objects, the consumer knows their kind: the casts are where the two meet.
-    this.#member = feed.join({
-      consumer: wish.consumer,
-      need: needOf(resource, wish),
-      onEvent: wish.onEvent as SubscriberOptions['onEvent'],
-      onFreshness: wish.onFreshness,
+    this.#onClose = onClose
+    // The informer handles untyped objects, the consumer typed ones: the casts are here.
+    this.#subscriber = resourceInformer.subscribe({
+      consumer: request.consumer,
+      need: needOf(resource, request),
+      onEvent: request.onEvent as SubscriberOptions['onEvent'],
+      onFreshness: request.onFreshness,
       wake: () => this.#wake(),
-      indexes: wish.indexes ?? noIndexes,
+      indexes: request.indexes ?? noIndexes,
     })
   }
 
   get consumer(): string {
-    return this.#member.consumer
+    return this.#subscriber.consumer
   }
 
   get freshness(): Freshness {
-    return this.#feed.freshnessOf(this.#member)
+    return this.#resourceInformer.freshnessOf(this.#subscriber)
   }
 
   get(ref: ObjectRef): T | undefined {
     this.#check()
-    for (const { scope, slice, sees } of this.#member.seats) {
-      const object = mayConcern(scope, ref) ? slice?.store.get(ref.namespace, ref.name) : undefined
-      if (object && sees(object)) return object as T
+    for (const { scope, informer, matches } of this.#subscriber.listeners) {
+      const object = mayConcern(scope, ref) ? informer?.store.get(ref.namespace, ref.name) : undefined
+      if (object && matches(object)) return object as T
     }
     return undefined
   }
 
   list(namespace?: string): readonly T[] {
     this.#check()
-    return this.#gather((seat) => visibleTo(seat, namespace))
+    return this.#gather((listener) => visibleTo(listener, namespace))
   }
 
   byOwner(uid: string): readonly T[] {
     this.#check()
-    return this.#gather(({ slice, sees }) => slice!.store.byOwner(uid).filter(sees))
+    return this.#gather(({ informer, matches }) => informer!.store.byOwner(uid).filter(matches))
   }
 
   byIndex(index: string, key: string): readonly T[] {
-    const { indexes, consumer } = this.#member
+    const { indexes, consumer } = this.#subscriber
     const keysOf = indexes[index]
     if (!keysOf) throw new MusterError('IndexNotFound', `${this.#name}: ${consumer} declared no index "${index}".`)
     this.#check()
-    return this.#gather(({ slice, sees }) => slice!.store.byIndex(keysOf, key).filter(sees))
+    return this.#gather(({ informer, matches }) => informer!.store.byIndex(keysOf, key).filter(matches))
   }
 
   synced({ timeoutMs, signal }: SyncOptions = {}): Promise<void> {
@@ -201,7 +206,7 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
         act()
       }
       const look = (): void => {
-        if (this.#member.isAdmitted) settle(resolve)
+        if (this.#subscriber.isReady) settle(resolve)
         else if (!this.#isOpen)
           settle(() => reject(new MusterError('CacheClosed', `${this.#name}: closed while waiting.`)))
       }
@@ -226,8 +231,8 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
 
   close(): void {
     if (!this.#isOpen) return
-    this.#feed.leave(this.#member)
-    this.#onLeave()
+    this.#resourceInformer.unsubscribe(this.#subscriber)
+    this.#onClose()
   }
 
   get #name(): string {
@@ -235,7 +240,7 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
   }
 
   get #isOpen(): boolean {
-    return this.#feed.members.has(this.#member)
+    return this.#resourceInformer.subscribers.has(this.#subscriber)
   }
 
   #wake(): void {
@@ -243,25 +248,25 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
   }
 
   #check(): void {
-    if (this.#isOpen) this.#feed.check(this.#member)
+    if (this.#isOpen) this.#resourceInformer.check(this.#subscriber)
     else throw new MusterError('CacheClosed', `${this.#name}: the subscription of ${this.consumer} is closed.`)
   }
 
-  /** The scopes of a need differ in their namespaces: no object comes twice. */
-  #gather(read: (seat: ScopeListener) => readonly KubeObject[]): readonly T[] {
-    const { seats } = this.#member
-    return (seats.length === 1 ? read(seats[0]!) : seats.flatMap(read)) as readonly T[]
+  /** The scopes of a need have different namespaces: no object appears twice. */
+  #gather(read: (listener: ScopeListener) => readonly KubeObject[]): readonly T[] {
+    const { listeners } = this.#subscriber
+    return (listeners.length === 1 ? read(listeners[0]!) : listeners.flatMap(read)) as readonly T[]
   }
 }
 
 const noIndexes = {}
 
-function reportFeed(resource: Resource, feed: ResourceInformer): InformerReport {
-  const slices = [...feed.slices]
-  const members = [...feed.members]
-  const shares = members.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
+function reportResource(resource: Resource, resourceInformer: ResourceInformer): InformerReport {
+  const informers = [...resourceInformer.informers]
+  const subscribers = [...resourceInformer.subscribers]
+  const shares = subscribers.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
   let [objects, bytes] = [0, 0]
-  for (const held of holdings(slices, members)) {
+  for (const held of holdings(informers, subscribers)) {
     objects += held.objects
     bytes += held.bytes
     for (const index of held.viewers) {
@@ -269,19 +274,19 @@ function reportFeed(resource: Resource, feed: ResourceInformer): InformerReport 
       shares[index]!.bytes += held.bytes / held.viewers.size
     }
   }
-  const freshness = members.map((member) => feed.freshnessOf(member))
+  const freshness = subscribers.map((subscriber) => resourceInformer.freshnessOf(subscriber))
   return {
     resource,
     freshness: freshness.reduce(worseOf),
-    watches: slices.length,
-    cover: slices.map(({ watch }) => describeWatch(watch)).join(', '),
+    watches: informers.length,
+    cover: informers.map(({ watch }) => describeWatch(watch)).join(', '),
     objects,
     bytes,
     consumers: shares,
   }
 }
 
-/** Objects that are held, what they cost, and who sees them. */
+/** Cached objects, their memory, and which consumers (by index) see them. */
 interface Holding {
   readonly objects: number
   readonly bytes: number
@@ -289,25 +294,27 @@ interface Holding {
 }
 
 /**
- * Each object once: where slices overlap, they share it. Objects are looked at one by one only where that is so, or where
- * somebody sees some of them: health is asked for every few seconds, and caches may be large.
+ * Counts each object once: overlapping informers share it. Objects are visited one by one only where informers overlap or a
+ * listener matches a part: reports are made every few seconds, and caches may be large.
  */
-function* holdings(slices: readonly Informer[], members: readonly Subscriber[]): Generator<Holding> {
+function* holdings(informers: readonly Informer[], subscribers: readonly Subscriber[]): Generator<Holding> {
   const shared = new Map<string, Holding>()
-  for (const slice of slices) {
-    const { store, watch } = slice
+  for (const informer of informers) {
+    const { store, watch } = informer
     if (store.size === 0) continue
-    const seats = members.flatMap((member, index) =>
-      member.seats.filter((seat) => seat.slice === slice).map(({ sees }) => ({ index, sees })),
+    const listeners = subscribers.flatMap((subscriber, index) =>
+      subscriber.listeners
+        .filter((listener) => listener.informer === informer)
+        .map(({ matches }) => ({ index, matches })),
     )
-    const isAlone = slices.every((other) => other === slice || !mayMeet(other.watch.scope, watch.scope))
-    if (isAlone && seats.every(({ sees }) => sees === matchesAll)) {
-      yield { objects: store.size, bytes: store.bytes, viewers: new Set(seats.map(({ index }) => index)) }
+    const isAlone = informers.every((other) => other === informer || !mayMeet(other.watch.scope, watch.scope))
+    if (isAlone && listeners.every(({ matches }) => matches === matchesAll)) {
+      yield { objects: store.size, bytes: store.bytes, viewers: new Set(listeners.map(({ index }) => index)) }
       continue
     }
     const bytes = store.bytes / store.size
     for (const object of store.list()) {
-      const viewers = seats.filter(({ sees }) => sees(object)).map(({ index }) => index)
+      const viewers = listeners.filter(({ matches }) => matches(object)).map(({ index }) => index)
       if (isAlone) yield { objects: 1, bytes, viewers: new Set(viewers) }
       else {
         const key = cacheKey(refOf(object))

@@ -193,7 +193,7 @@ describe('a store', () => {
     )
   })
 
-  it('tells of a relist what came, changed and went, and nothing else', () => {
+  it('returns of a relist exactly the added, changed and removed objects', () => {
     const store = createStore<Thing>()
     const same = thing({ name: 'same', uid: '1', resourceVersion: '1' })
     const changed = thing({ name: 'changed', uid: '2', resourceVersion: '1' })
@@ -226,7 +226,7 @@ describe('a store', () => {
     expect(store.list()).toEqual([other])
   })
 
-  it('is left as it was when a list is not what it should be', () => {
+  it('is unchanged if a list is invalid', () => {
     const store = createStore<Thing>()
     const held = thing({ namespace: 'a', name: 'x' })
     store.put(held)
@@ -264,7 +264,7 @@ describe('a store', () => {
     expect(Math.abs(one.audit().bytes - one.bytes)).toBeLessThan(one.bytes / 10)
   })
 
-  it('weighs a sample of very many objects, and gives back what it charged', () => {
+  it('measures a sample of very many objects, and releases what it charged', () => {
     const store = createStore<Thing>()
     const specs = Array.from({ length: 50 }, (_, group) => ({ node: 'n', tags: [`tag of ${group}`, 'a tag for all'] }))
     const names = Array.from({ length: 10_000 }, (_, index) => `thing-${String(index).padStart(5, '0')}`)

@@ -1,43 +1,43 @@
 /**
  * The objects of one resource, by namespace and name.
  *
- * A store keeps what it is given, frozen and shared, and hands out the same references. It also keeps indexes up to
- * date and, once asked, accounts for memory. It never clones, and every method is one step: nobody sees it half changed.
+ * A store holds frozen, shared objects and returns the same references. It keeps indexes up to date and, once requested,
+ * accounts for memory. It never clones, and every method is atomic.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { createIndex, type StoreEntry, type Index, ownerUids } from './indexes.ts'
 import { addedBytes, type Audit, audit, changedBytes, entryBytes } from './memory.ts'
 
-/** Objects without a namespace are filed under the empty one. */
+/** Cluster-scoped objects are stored under the empty namespace. */
 export interface Store<T extends KubeObject = KubeObject> {
   get(namespace: string | undefined, name: string): T | undefined
-  /** Of one namespace, or of all. In no particular order. */
+  /** The objects of one namespace, or of all, in no particular order. */
   list(namespace?: string): readonly T[]
-  /** Adds the object or takes the place of the one with its name, which is returned. */
+  /** Adds or replaces the object; returns the previous one. */
   put(object: T): T | undefined
-  /** Returns what was removed. */
+  /** Returns the removed object. */
   remove(namespace: string | undefined, name: string): T | undefined
-  /** Makes these the only objects of the namespace (of all, if undefined) and tells what is different. */
+  /** Replaces the contents of the namespace (of all, if undefined) and returns the changes. */
   replace(namespace: string | undefined, objects: Iterable<T>): readonly StoreChange<T>[]
   /**
-   * Declares an index, called by any value of yours, and files what is there. Declared twice it must be removed twice:
-   * each of two consumers may say that it needs it no more.
+   * Adds an index, identified by any value, and indexes the existing objects. Usage is counted: an index that was added
+   * twice, by two consumers, must be removed twice.
    */
   addIndex(index: unknown, keysOf: (object: T) => readonly string[]): void
   removeIndex(index: unknown): void
-  /** @throws IndexNotFound unless it was declared */
+  /** @throws IndexNotFound unless it was added */
   byIndex(index: unknown, key: string): readonly T[]
   /** Objects that have this uid in their ownerReferences. The first call builds the index. */
   byOwner(uid: string): readonly T[]
   readonly size: number
-  /** Estimated; memory.ts says how well. The first to ask has what is there weighed; from then on it is kept up. */
+  /** An estimate; memory.ts says how good. The first read computes it; from then on it is maintained. */
   readonly bytes: number
-  /** Counts memory anew, exactly but slowly. */
+  /** Measures memory again, exactly but slowly. */
   audit(): Audit
 }
 
-/** One difference between two states: an object that came (no `previous`), changed, or went (no `object`). */
+/** One change: an object that was added (no `previous`), updated, or removed (no `object`). */
 export interface StoreChange<T extends KubeObject = KubeObject> {
   readonly previous: T | undefined
   readonly object: T | undefined
@@ -48,7 +48,7 @@ interface DeclaredIndex<T extends KubeObject> {
   users: number
 }
 
-/** Objects that are weighed at once; some tens of milliseconds. */
+/** Sample size of the first estimate; some tens of milliseconds. */
 const mostWeighed = 2000
 
 type Names<T extends KubeObject> = Map<string, StoreEntry<T>>
@@ -60,12 +60,12 @@ export function createStore<T extends KubeObject = KubeObject>(): Store<T> {
 /** A class because a process may hold thousands: methods are shared, closures are not. */
 class MemoryStore<T extends KubeObject> implements Store<T> {
   readonly #namespaces = new Map<string, Names<T>>()
-  /** Made by the first index. */
+  /** Created by the first index. */
   #indexes: Map<unknown, DeclaredIndex<T>> | undefined
   #size = 0
-  /** Undefined until somebody asks: weighing every object costs more than storing it. */
+  /** Undefined until first read: estimating the size of an object costs more than storing it. */
   #bytes: number | undefined
-  /** The object weighed last: lists come sorted, so it is the likeliest to share with the next. */
+  /** The object estimated last: lists are sorted, so it most likely shares parts with the next. */
   #neighbour: T | undefined
 
   get size(): number {
@@ -193,8 +193,8 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
   }
 
   /**
-   * Charges each object with what it adds to the one before, as if all had come now, one after the other. Of very many
-   * a sample is weighed, and those in between are taken to be like it: nobody may be kept waiting for an estimate.
+   * Charges each object with the bytes it adds to the one before. Of very many objects a sample is measured, and those in
+   * between count the same: an estimate must not block the process.
    */
   #weigh(): number {
     const stride = Math.ceil(this.#size / mostWeighed)
@@ -217,7 +217,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
   }
 }
 
-/** Before anything is changed, all of it is known and in order; of two objects with one name the later counts. */
+/** Validates all objects before anything is changed; of two objects with the same name the later counts. */
 function byName<T extends KubeObject>(
   namespace: string | undefined,
   objects: Iterable<T>,
@@ -235,7 +235,7 @@ function byName<T extends KubeObject>(
   return namespaces
 }
 
-/** The same state of the same object, even if more or less of it is kept. */
+/** The same version of the same object, even if different fields are kept. */
 export function isSameState(a: KubeObject, b: KubeObject): boolean {
   if (a === b) return true
   const { uid, resourceVersion } = a.metadata

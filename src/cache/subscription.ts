@@ -1,4 +1,4 @@
-/** What a consumer holds of a shared cache: a view of one resource, narrowed to what it asked for. */
+/** A subscription: the view of one resource that a consumer has, limited to the objects it selected. */
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { LabelSelectorSource } from '../kube/selector.ts'
@@ -6,12 +6,12 @@ import type { ObjectRef } from '../client/client.ts'
 import type { Detail } from './need.ts'
 import type { Freshness } from './reflector.ts'
 
-/** A change of what the consumer sees. Objects are frozen and shared: keep them, never change them. */
+/** A change in the view. Objects are frozen and shared: they may be kept, never changed. */
 export type CacheEvent<T extends KubeObject = UntypedObject> =
   | {
       readonly type: 'added'
       readonly object: T
-      /** Part of the first state, not a change. */ readonly initial: boolean
+      /** Part of the initial list, not a change. */ readonly initial: boolean
     }
   | { readonly type: 'updated'; readonly object: T; readonly previous: T }
   /** `object` is its last known state. */
@@ -21,7 +21,7 @@ export type CacheEvent<T extends KubeObject = UntypedObject> =
 export type IndexFunction<T extends KubeObject = UntypedObject> = (object: T) => readonly string[]
 
 export interface SubscribeOptions<T extends KubeObject = UntypedObject> {
-  /** Whose wish this is: for echoes of own writes, accounting and reports. */
+  /** The name of the consumer: identifies its own writes, and appears in reports and accounting. */
   readonly consumer: string
   /** @default all namespaces */
   readonly namespaces?: readonly string[] | undefined
@@ -29,24 +29,24 @@ export interface SubscribeOptions<T extends KubeObject = UntypedObject> {
   readonly labels?: LabelSelectorSource | undefined
   /** `metadata.name=x`, `spec.nodeName=y`. @default everything */
   readonly fields?: string | undefined
-  /** How the names of those wanted begin. Servers cannot select by that: all are watched, and the others dropped. */
+  /** Only objects whose names have this prefix. API servers cannot select by it: others are watched and dropped. */
   readonly namePrefix?: string | undefined
-  /** How much of each object is needed; others may cause more to be there. @default "full" */
+  /** How much of each object is needed; shared objects may hold more. @default "full" */
   readonly detail?: Detail | undefined
   /** Keep `metadata.managedFields`, which is often half of an object. @default false */
   readonly managedFields?: boolean | undefined
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   /**
-   * Called in order, first for the objects that exist, then for each change; never for the echo of an own write.
-   * What it throws is reported and harms nobody else.
+   * Called in order, first for the existing objects, then for each change; never for the consumer's own writes.
+   * Errors it throws are reported to `onProblem` and do not affect other consumers.
    */
   readonly onEvent?: ((event: CacheEvent<T>) => void) | undefined
   readonly onFreshness?: ((freshness: Freshness) => void) | undefined
 }
 
 /**
- * Reads cost nothing and never reach the server. Before the first sync they fail with `NotSynced` rather than show
- * a part; while the cache is stale they show the last state known (see `freshness`).
+ * Reads cost nothing and send no request. Before the first sync they fail with `NotSynced` instead of returning a partial
+ * list; while the cache is stale they return the last known state (see `freshness`).
  */
 export interface Subscription<T extends KubeObject = UntypedObject> {
   readonly resource: Resource
@@ -54,10 +54,10 @@ export interface Subscription<T extends KubeObject = UntypedObject> {
   readonly freshness: Freshness
   get(ref: ObjectRef): T | undefined
   list(namespace?: string): readonly T[]
-  /** Objects that this one owns (by uid in ownerReferences). */
+  /** Objects with this uid in their ownerReferences. */
   byOwner(uid: string): readonly T[]
   byIndex(index: string, key: string): readonly T[]
-  /** Resolves when reads are allowed. @throws SyncTimeout with the reason it takes so long */
+  /** Resolves when reads are allowed. @throws SyncTimeout with the reason of the delay */
   synced(options?: SyncOptions): Promise<void>
   close(): void
 }
@@ -68,7 +68,7 @@ export interface SyncOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Something that a consumer's code did wrong and that was contained. */
+/** An error thrown by a consumer's callback. */
 export interface ConsumerProblem {
   readonly consumer: string
   readonly resource: Resource

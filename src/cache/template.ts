@@ -1,10 +1,10 @@
 /**
- * Templates: how objects of one make spell what they have in common.
+ * Templates: the JSON text that similar objects have in common.
  *
  * Thousands of Pods of one ReplicaSet differ in a few dozen strings: names, addresses, times. The text in between is
- * the same for all of them. A template, learnt from one object and a sibling of it, holds that text cut at the places
- * where the two differ; along it, an object is decoded with one comparison a cut. What no longer fits, at whatever
- * level, is decoded in the ordinary way: a template that is wrong or missing costs time, never correctness.
+ * identical. A template, learnt from two similar objects, holds that text, split where the two differ; with it an object
+ * is decoded by one text comparison per part. Text that does not match, at any level, is decoded in the ordinary way: a
+ * wrong or missing template costs time, never correctness.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
@@ -12,115 +12,115 @@ import { backslash, closeArray, closeObject, colon, cursor, quote } from './curs
 import { type Filter, isUnwanted } from './filter.ts'
 import { isSameValue, type InternNode } from './intern.ts'
 
-/** The spelling of one node. */
+/** The text of one node. */
 export interface Template {
-  /** What the template was learnt from. */
+  /** The node that the template was learnt from. */
   readonly node: InternNode
-  /** For each member or item its key, then what all objects of this make have there: undefined where they differ. */
+  /** For each member or item its key, then the value that all objects of the group have: undefined where they differ. */
   readonly slots: readonly (Json | undefined)[]
   readonly parts: readonly TemplatePart[]
-  /** The text behind the last part. */
+  /** The text after the last part. */
   readonly tail: string
-  /** How else the node is spelled: an object that is ready may say other things than one that is not. */
+  /** A second text of the node: a ready object has other conditions than one that is not ready. */
   other: Template | undefined
-  /** How often the text was neither the one nor the other. */
+  /** How often the text matched neither. */
   misses: number
 }
 
-/** A place where objects of one make differ. */
+/** A place where the objects of a group differ. */
 export interface TemplatePart {
-  /** The text from the part before, or the beginning, to the value. */
+  /** The text between the previous part, or the beginning, and the value. */
   readonly text: string
   /** The member or item; undefined if it is not kept. */
   readonly key: string | number | undefined
-  /** The spelling of a node that is alike in part. */
+  /** The template of a node that is partly the same. */
   readonly inner: Template | undefined
-  /** For what is not kept: how to step over it. */
+  /** For a member that is not kept: how to skip it. */
   readonly skip: Skip | undefined
 }
 
-/** Text that is stepped over. */
+/** A value that is skipped. */
 export interface Skip {
-  /** Spellings known: the pieces between strings that may differ. */
-  readonly spellings: (readonly string[])[]
-  /** A text that was spelled otherwise. The next such text tells what the two have in common. */
-  odd: string | undefined
+  /** Known texts: the pieces between the strings that may differ. */
+  readonly variants: (readonly string[])[]
+  /** The last text that did not match. The next one is compared with it to learn their common pieces. */
+  unmatched: string | undefined
 }
 
-/** Objects of one make: the spelling of their members. */
-export interface Make {
+/** The templates of the members of similar objects. */
+export interface ObjectTemplate {
   readonly members: ReadonlyMap<string, Template>
   /** Members that are not kept. */
   readonly skips: ReadonlyMap<string, Skip>
 }
 
 export interface Templates {
-  /** How objects like this one are spelled, if it is known. */
-  find(object: KubeObject): Make | undefined
-  /** An object whose text the cursor holds was decoded along this guide. */
+  /** The template for objects similar to this one, if it has been learnt. */
+  find(object: KubeObject): ObjectTemplate | undefined
+  /** To be called after the object, whose text the cursor holds, was decoded with this guide. */
   observe(object: KubeObject, guide: KubeObject): void
 }
 
-/** Objects that are alike. */
-interface Kin {
-  /** One of them, to compare others with. */
+/** A group of similar objects. */
+interface TemplateGroup {
+  /** The object that others are compared with. */
   sample: KubeObject
-  /** How often one of them was seen while their make was not known. */
-  sightings: number
-  make: Make | undefined
-  /** About how much text the make holds. */
+  /** How many of its objects were decoded without a template. */
+  seen: number
+  template: ObjectTemplate | undefined
+  /** Approximate size of the template. */
   characters: number
 }
 
-/** Characters that the templates of one resource hold. When they are used up, the oldest is forgotten. */
+/** Limit of characters in the templates of one resource. Beyond it, the oldest is dropped. */
 const limit = 1 << 23
 
-/** A make that is asked for so often is worth its memory. */
+/** After this many objects a template is worth its memory. */
 const enough = 6
 
-/** Of so many texts that are not known, one is learnt. */
-const patience = 3
+/** One of so many texts that do not match is learnt. */
+const missesPerLesson = 3
 
-/** How many spellings are kept of text that is stepped over. */
-const spellings = 2
+/** How many texts are kept per skipped value. */
+const maxVariants = 2
 
 /** Deeper nodes are not worth a template. */
 const deepest = 64
 
 /**
- * The makes of one resource. Objects with the same labels are taken to be of one make: as labels are shared, the node
- * itself tells. All others are taken to be of a common one.
+ * The templates of one resource. Objects with the same labels form a group: equal labels are interned, so their reference
+ * identifies the group. All other objects form one common group.
  */
 export function createTemplates(filter: Filter | undefined, ofMetadata: Filter): Templates {
   const isKept = (key: string): boolean => key === 'metadata' || !filter || !isUnwanted(filter, key)
   const filterOf = (key: string): Filter | undefined => (key === 'metadata' ? ofMetadata : filter?.only?.get(key))
-  const families = new WeakMap<object, Kin>()
-  const learnt: Kin[] = []
-  let others: Kin | undefined
+  const groups = new WeakMap<object, TemplateGroup>()
+  const learnt: TemplateGroup[] = []
+  let others: TemplateGroup | undefined
   let held = 0
 
-  const kinOf = (object: KubeObject, guide: KubeObject): Kin => {
+  const groupOf = (object: KubeObject, guide: KubeObject): TemplateGroup => {
     const labels = labelsOf(object)
-    const known = labels && families.get(labels)
+    const known = labels && groups.get(labels)
     if (known) return known
-    const kin = { sample: guide, sightings: 0, make: undefined, characters: 0 }
+    const group = { sample: guide, seen: 0, template: undefined, characters: 0 }
     if (labels && labels === labelsOf(guide) && isOther(object, guide)) {
-      families.set(labels, kin)
-      return kin
+      groups.set(labels, group)
+      return group
     }
-    return (others ??= kin)
+    return (others ??= group)
   }
 
   const makeRoom = (characters: number): void => {
     held += characters
     while (held > limit) {
       const oldest = learnt.shift()!
-      oldest.make = undefined
+      oldest.template = undefined
       held -= oldest.characters
     }
   }
 
-  const learnMake = (object: JsonObject, guide: JsonObject): Make => {
+  const learnObject = (object: JsonObject, guide: JsonObject): ObjectTemplate => {
     const members = new Map<string, Template>()
     const skips = new Map<string, Skip>()
     cursor.at = 0
@@ -143,48 +143,48 @@ export function createTemplates(filter: Filter | undefined, ofMetadata: Filter):
   return {
     find(object) {
       const labels = labelsOf(object)
-      return (labels && families.get(labels)?.make) ?? others?.make
+      return (labels && groups.get(labels)?.template) ?? others?.template
     },
     observe(object, guide) {
       if (!cursor.isAscii) return
-      const kin = kinOf(object, guide)
-      if (kin.make || !isOther(object, kin.sample) || ++kin.sightings < enough) return
-      kin.sightings = 0
-      // Other spellings, learnt later, may take as much again.
-      kin.characters = 2 * cursor.text.length
-      if (kin.characters > limit) return
-      makeRoom(kin.characters)
-      kin.make = learnMake(object as unknown as JsonObject, kin.sample as unknown as JsonObject)
-      learnt.push(kin)
+      const group = groupOf(object, guide)
+      if (group.template || !isOther(object, group.sample) || ++group.seen < enough) return
+      group.seen = 0
+      // Second texts, learnt later, may take as much again.
+      group.characters = 2 * cursor.text.length
+      if (group.characters > limit) return
+      makeRoom(group.characters)
+      group.template = learnObject(object as unknown as JsonObject, group.sample as unknown as JsonObject)
+      learnt.push(group)
     },
   }
 }
 
-/** Nobody has checked yet that the metadata is what it should be. */
+/** The metadata has not been validated yet. */
 function labelsOf({ metadata }: { readonly metadata?: unknown }): object | undefined {
   const labels = (metadata as ObjectMeta | null | undefined)?.labels
   return typeof labels === 'object' && labels !== null ? labels : undefined
 }
 
-/** Two objects, not two states of one. */
+/** Two different objects, not two versions of one. */
 export function isOther(a: { readonly metadata?: unknown }, b: { readonly metadata?: unknown }): boolean {
   const left = a.metadata as ObjectMeta | null | undefined
   return left?.uid !== (b.metadata as ObjectMeta | null | undefined)?.uid
 }
 
-/** The text from `start` to the cursor, decoded into `value`, was not spelled as the template says. */
+/** To be called when the text from `start` to the cursor, decoded into `value`, did not match the template. */
 export function learnOther(template: Template, value: Json, filter: Filter | undefined, start: number): void {
-  if (++template.misses % patience > 0 || !cursor.isAscii || !isAlike(value, template.node)) return
+  if (++template.misses % missesPerLesson > 0 || !cursor.isAscii || !isAlike(value, template.node)) return
   const end = cursor.at
   cursor.at = start
   template.other = learnNode(value as InternNode, template.node, filter, 0)
   cursor.at = end
 }
 
-/** Learns from text that was decoded into `node`, and from the node in its place in a sibling. The cursor stands before it. */
+/** Learns from the text of `node`, before which the cursor stands, and from the corresponding node of a similar object. */
 function learnNode(
   node: InternNode,
-  sibling: InternNode,
+  similar: InternNode,
   filter: Filter | undefined,
   depth: number,
 ): Template | undefined {
@@ -208,7 +208,7 @@ function learnNode(
       continue
     }
     const value = (node as JsonObject)[key]!
-    const other = Object.hasOwn(sibling, key) ? (sibling as JsonObject)[key] : undefined
+    const other = Object.hasOwn(similar, key) ? (similar as JsonObject)[key] : undefined
     const below = typeof key === 'string' ? filter?.only?.get(key) : filter
     if (below === undefined && isSameValue(value, other)) cursor.skipValue()
     else if (isAlike(value, other) && depth < deepest) {
@@ -236,10 +236,10 @@ function isAlike(a: Json | undefined, b: Json | undefined): boolean {
 function readSkip(): Skip {
   const start = cursor.at
   cursor.skipValue()
-  return { spellings: [], odd: cursor.copy(start, cursor.at) }
+  return { variants: [], unmatched: cursor.copy(start, cursor.at) }
 }
 
-/** The key before the cursor, which goes on to the value; undefined if it is spelled with escapes. */
+/** Reads a key and moves the cursor to its value; undefined if the key contains escapes. */
 function readPlainKey(): string | undefined {
   const opening = cursor.at
   const closing = cursor.skipString()
@@ -249,19 +249,19 @@ function readPlainKey(): string | undefined {
   return cursor.parseString(opening, closing)
 }
 
-/** Steps over a value that is not kept, and learns how such values are spelled. */
+/** Skips a value that is not kept, and learns the text of such values. */
 export function skipAlong(skip: Skip): void {
   const start = cursor.at
-  for (const pieces of skip.spellings) {
+  for (const pieces of skip.variants) {
     if (skipPieces(pieces)) return
     cursor.at = start
   }
   cursor.skipValue()
-  if (skip.spellings.length >= spellings || !cursor.isAscii) return
+  if (skip.variants.length >= maxVariants || !cursor.isAscii) return
   const text = cursor.copy(start, cursor.at)
-  const pieces = skip.odd === undefined ? undefined : commonPieces(skip.odd, text)
-  if (pieces) skip.spellings.push(pieces)
-  skip.odd = pieces ? undefined : text
+  const pieces = skip.unmatched === undefined ? undefined : commonPieces(skip.unmatched, text)
+  if (pieces) skip.variants.push(pieces)
+  skip.unmatched = pieces ? undefined : text
 }
 
 function skipPieces(pieces: readonly string[]): boolean {
@@ -288,7 +288,7 @@ export function commonPieces(a: string, b: string): readonly string[] | undefine
       left++
       right++
       if (opened >= 0 && code === backslash) {
-        // What is escaped is never the end of a string.
+        // An escaped character never ends a string.
         if (a.charCodeAt(left) !== b.charCodeAt(right)) return undefined
         left++
         right++
@@ -306,7 +306,7 @@ export function commonPieces(a: string, b: string): readonly string[] | undefine
   return pieces
 }
 
-/** From within a string to behind its closing quote. */
+/** The position after the closing quote, from within a string. */
 function stringEnd(text: string, at: number): number {
   while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1
   return at + 1

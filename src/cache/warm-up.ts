@@ -1,11 +1,11 @@
 /**
- * The warm-up of a cache: its first objects are parsed plainly, and share nothing.
+ * The warm-up of a cache: its first objects are parsed by `JSON.parse` and share no memory.
  *
- * Decoding by difference looks at single characters, in code that the engine must compile before it is fast. Compiling
- * costs a process some 10 MB and as much time as the first hundred Pods take: one that holds no more than those would
- * never earn it back. So the engine's own parser, compiled long ago, does the first two million characters of objects
- * that are new, and of changes to such objects. What they fail to share is bounded by the same figure; what comes after
- * them shares with them, and so do they from their first change after it.
+ * Decoding by difference examines single characters, in code that is slow until the engine has compiled it. Compiling costs
+ * a process some 10 MB and as much time as decoding the first hundred Pods: a process with few objects would never gain
+ * that back. So the native parser handles the first two million characters of new objects, and of changes to such objects.
+ * The memory that they fail to share is bounded by the same figure; later objects share with them, and so do they from
+ * their first change after the warm-up.
  */
 
 export interface WarmUp {

@@ -2,27 +2,27 @@ import { array, assert, integer, property, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anObject, aScope, aShape, scope, type ScopeText } from '../../test/needs.ts'
 import { describeWatch, inWatchScope, pathsToSelect, type ObjectShape, shapeServes } from './need.ts'
-import { mostWatches, planWatches, type PlannedWatch, type Want } from './watch-plan.ts'
+import { mostWatches, planWatches, type PlannedWatch, type ScopedNeed } from './watch-plan.ts'
 
 const full: ObjectShape = { detail: 'full', managedFields: false }
 const metadata: ObjectShape = { detail: 'metadata', managedFields: false }
-const want = (text: ScopeText, shape = full): Want => ({ scope: scope(text), shape })
-const wants = array(record({ scope: aScope, shape: aShape }), { minLength: 1, maxLength: 8 })
+const want = (text: ScopeText, shape = full): ScopedNeed => ({ scope: scope(text), shape })
+const needs = array(record({ scope: aScope, shape: aShape }), { minLength: 1, maxLength: 8 })
 const bound = integer({ min: 1, max: 4 })
 const described = (planned: readonly PlannedWatch[]): readonly string[] =>
   planned.map(({ watch }) => describeWatch(watch)).toSorted()
 
-const names = (count: number, namespace = 'a'): readonly Want[] =>
+const names = (count: number, namespace = 'a'): readonly ScopedNeed[] =>
   Array.from({ length: count }, (_, index) => want({ namespace, fields: `metadata.name=n${index}` }))
 
 describe('the plan of watches', () => {
-  it('brings, for each that wants something, all of it, with all that is needed of each object', () => {
+  it('serves every need completely, with all required fields of each object', () => {
     assert(
-      property(wants, bound, anObject, (all, most, object) => {
-        const planned = planWatches({ wants: all, most })
+      property(needs, bound, anObject, (all, most, object) => {
+        const planned = planWatches({ needs: all, most })
         for (const { scope: asked, shape } of all) {
           const hosts = planned.filter((one) =>
-            one.wants.some((each) => each.scope.key === asked.key && each.shape === shape),
+            one.needs.some((each) => each.scope.key === asked.key && each.shape === shape),
           )
           for (const { watch } of hosts) {
             expect(!inWatchScope(asked, object) || inWatchScope(watch.scope, object)).toBe(true)
@@ -30,20 +30,20 @@ describe('the plan of watches', () => {
             expect(shapeServes(watch.shape, { ...metadata, detail: pathsToSelect(asked, watch.scope) })).toBe(true)
           }
         }
-        const served = new Set(planned.flatMap((one) => one.wants.map((each) => each.scope.key)))
+        const served = new Set(planned.flatMap((one) => one.needs.map((each) => each.scope.key)))
         expect(all.every((each) => served.has(each.scope.key))).toBe(true)
       }),
       { numRuns: 300 },
     )
   })
 
-  it('has no more than is allowed, no two alike, and none that brings what nobody wants unless it is joined', () => {
+  it('respects the limit, has no duplicates, and delivers unneeded objects only by joined watches', () => {
     assert(
-      property(wants, bound, anObject, (all, most, object) => {
-        const planned = planWatches({ wants: all, most })
+      property(needs, bound, anObject, (all, most, object) => {
+        const planned = planWatches({ needs: all, most })
         expect(planned.length).toBeLessThanOrEqual(most)
         expect(new Set(described(planned)).size).toBe(planned.length)
-        for (const { watch, isJoined, wants: some } of planned) {
+        for (const { watch, isJoined, needs: some } of planned) {
           const isWhole = some.every((each) => each.scope.prefix === undefined)
           if (isJoined || !isWhole || !inWatchScope(watch.scope, object)) continue
           expect(some.some((each) => inWatchScope(each.scope, object))).toBe(true)
@@ -53,12 +53,12 @@ describe('the plan of watches', () => {
     )
   })
 
-  it('keeps to that beside joined watches that are there, and comes to rest while nobody’s needs change', () => {
+  it('does the same beside existing joined watches, and is stable while needs do not change', () => {
     assert(
-      property(wants, wants, bound, (before, after, most) => {
+      property(needs, needs, bound, (before, after, most) => {
         const next = (planned: readonly PlannedWatch[]): readonly PlannedWatch[] =>
-          planWatches({ wants: after, joined: planned.filter(({ isJoined }) => isJoined), most })
-        const planned = next(planWatches({ wants: before, most }))
+          planWatches({ needs: after, joined: planned.filter(({ isJoined }) => isJoined), most })
+        const planned = next(planWatches({ needs: before, most }))
         expect(planned.length).toBeLessThanOrEqual(most)
         expect(new Set(described(planned)).size).toBe(planned.length)
         const again = next(planned)
@@ -68,7 +68,7 @@ describe('the plan of watches', () => {
     )
   })
 
-  it.each<[string, readonly Want[], readonly string[]]>([
+  it.each<[string, readonly ScopedNeed[], readonly string[]]>([
     ['the same twice', [want({}), want({})], ['*[][] full']],
     ['more or less of the same', [want({}), want({}, metadata)], ['*[][] full']],
     ['a label’s values', [want({ labels: 'app=x' }), want({ labels: 'app=y' })], ['*[app in (x,y)][] full']],
@@ -104,36 +104,36 @@ describe('the plan of watches', () => {
     ],
     ['too many places', Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` })), ['*[][] full']],
   ])('%s', (_, all, expected) => {
-    expect(described(planWatches({ wants: all }))).toEqual([...expected].toSorted())
+    expect(described(planWatches({ needs: all }))).toEqual([...expected].toSorted())
   })
 
-  it('lets a joined watch be, with what comes later beside it, until there are too many or half as many', () => {
-    const joined = planWatches({ wants: names(51) })
-    expect(planWatches({ wants: names(60), joined })).toHaveLength(10)
-    expect(planWatches({ wants: names(101), joined })).toHaveLength(1)
-    expect(planWatches({ wants: names(26), joined })).toHaveLength(1)
-    expect(planWatches({ wants: names(25), joined })).toHaveLength(25)
+  it('keeps a joined watch, with later ones beside it, until there are too many or half as many', () => {
+    const joined = planWatches({ needs: names(51) })
+    expect(planWatches({ needs: names(60), joined })).toHaveLength(10)
+    expect(planWatches({ needs: names(101), joined })).toHaveLength(1)
+    expect(planWatches({ needs: names(26), joined })).toHaveLength(1)
+    expect(planWatches({ needs: names(25), joined })).toHaveLength(25)
   })
 
-  it('takes apart what the server refuses, and lets nobody else depend on it', () => {
+  it('splits watches that the server forbids, and serves no other need by them', () => {
     const refuses = (...keys: readonly string[]) => ({
       isRefused: (watch: PlannedWatch['watch']) => keys.includes(describeWatch(watch)),
     })
-    expect(planWatches({ wants: names(60), ...refuses('a[][] full') })).toHaveLength(60)
+    expect(planWatches({ needs: names(60), ...refuses('a[][] full') })).toHaveLength(60)
     const places = Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` }))
-    expect(planWatches({ wants: places, ...refuses('*[][] full') })).toHaveLength(51)
+    expect(planWatches({ needs: places, ...refuses('*[][] full') })).toHaveLength(51)
     const wide = [want({}), want({ namespace: 'a', fields: 'metadata.name=one' })]
-    expect(planWatches({ wants: wide })).toHaveLength(1)
-    expect(planWatches({ wants: wide, ...refuses('*[][] full') })).toHaveLength(2)
+    expect(planWatches({ needs: wide })).toHaveLength(1)
+    expect(planWatches({ needs: wide, ...refuses('*[][] full') })).toHaveLength(2)
     const values = [want({ labels: 'app=x' }), want({ labels: 'app=y' })]
-    expect(planWatches({ wants: values, ...refuses('*[app in (x,y)][] full') })).toHaveLength(2)
+    expect(planWatches({ needs: values, ...refuses('*[app in (x,y)][] full') })).toHaveLength(2)
   })
 
-  it('of thousands of names is made in no time worth speaking of', () => {
+  it('is fast for thousands of names', () => {
     const all = [...names(5000), want({ labels: 'app=x' })]
-    const joined = planWatches({ wants: all })
+    const joined = planWatches({ needs: all })
     expect(
-      planWatches({ wants: [...all, want({ namespace: 'a', fields: 'metadata.name=new' })], joined }),
+      planWatches({ needs: [...all, want({ namespace: 'a', fields: 'metadata.name=new' })], joined }),
     ).toHaveLength(3)
   })
 })

@@ -1,16 +1,16 @@
 /**
- * The rule by which needs become watches.
+ * The rule that turns needs into watches.
  *
- * 1. Needs for the same objects are one watch; it keeps what any of them needs.
- * 2. Selections that differ in the values of one label are one watch for all the values.
- * 3. A selection within another has no watch of its own, if the other keeps enough of each object.
- * 4. Each of the others has its own, fifty of them at the most. Beyond, those of each namespace become one; if that does
- *    not suffice, all do. Such a *joined* watch brings more than is needed, which is dropped on arrival (`scope-filter.ts`).
- * 5. A watch that the server refuses serves nobody but those who asked for just that. So a joined one is taken apart
- *    again: an account that may read three Secrets by name gets three watches, not a Forbidden.
+ * 1. Needs for the same objects share one watch; it keeps the fields that any of them needs.
+ * 2. Selectors that differ in the values of one label become one watch for all the values.
+ * 3. A scope within another one has no watch of its own, if the other keeps enough of each object.
+ * 4. Each of the others has its own watch, fifty at most. Beyond that, the watches of each namespace are joined; if that is
+ *    not enough, all are. A *joined* watch delivers more than is needed; the rest is dropped on arrival (`scope-filter.ts`).
+ * 5. A watch that the server forbids serves only needs for exactly its scope. So a joined watch is split again: an account
+ *    that may read three Secrets by name gets three watches, not a Forbidden.
  *
- * A joined watch never takes in more, since all would have to be listed for the sake of one: what comes later stands
- * beside it until there are too many again. It is taken apart when half as many selections are left as made it.
+ * A joined watch is never extended, since that would list all of its objects again: later needs get watches of their own
+ * until there are too many again. Joined watches are split when no more than half of the limit is needed.
  */
 import { coverFields, coverLabels, type LabelRequirement, type LabelSelector } from '../kube/selector.ts'
 import {
@@ -27,40 +27,40 @@ import {
   type Watch,
 } from './need.ts'
 
-/** Watches of one resource, unless the server refuses to have several made one. */
+/** The default limit of watches per resource; exceeded where the server forbids joined watches. */
 export const mostWatches = 50
 
-/** One scope that somebody needs. */
-export interface Want {
+/** One scope of a need. */
+export interface ScopedNeed {
   readonly scope: WatchScope
   readonly shape: ObjectShape
 }
 
 export interface PlannedWatch {
   readonly watch: Watch
-  /** What it is wanted for. */
-  readonly wants: readonly Want[]
-  /** Made of several, and wider than each. */
+  /** The needs it serves. */
+  readonly needs: readonly ScopedNeed[]
+  /** Joined from several watches, and wider than each. */
   readonly isJoined: boolean
 }
 
 export interface PlanInput {
-  readonly wants: Iterable<Want>
-  /** Joined watches that are there, with what they hold. */
+  readonly needs: Iterable<ScopedNeed>
+  /** Existing joined watches, with the scopes they hold. */
   readonly joined?: readonly PlannedWatch[] | undefined
-  /** Did the server refuse this watch? @default none */
+  /** Did the server forbid this watch? @default none */
   readonly isRefused?: ((watch: Watch) => boolean) | undefined
   /** @default {@link mostWatches} */
   readonly most?: number | undefined
 }
 
 export function planWatches({
-  wants,
+  needs,
   joined = [],
   isRefused = () => false,
   most = mostWatches,
 }: PlanInput): readonly PlannedWatch[] {
-  const different = foldEqual(wants)
+  const different = foldEqual(needs)
   if (different.length <= 1 && joined.length === 0) return different
   const single = foldImplied(joinValues(different, isRefused), isRefused)
   const usable =
@@ -71,35 +71,35 @@ export function planWatches({
     const one = joinAll(group, namespace)
     return group.length === 1 || isRefused(one.watch) ? group : [one]
   }
-  const places = Map.groupBy(single, ({ watch }) => watch.scope.namespace)
-  const all = places.size > most ? join(single, undefined) : single
-  const byPlace = [...places].flatMap(([namespace, group]) => join(group, namespace))
-  return all.length === 1 ? all : foldImplied(byPlace, isRefused)
+  const namespaces = Map.groupBy(single, ({ watch }) => watch.scope.namespace)
+  const all = namespaces.size > most ? join(single, undefined) : single
+  const byNamespace = [...namespaces].flatMap(([namespace, group]) => join(group, namespace))
+  return all.length === 1 ? all : foldImplied(byNamespace, isRefused)
 }
 
-// ── 1. ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── 1. equal scopes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-function foldEqual(wants: Iterable<Want>): readonly PlannedWatch[] {
-  const byScope = new Map<string, { scope: WatchScope; shape: ObjectShape; readonly wants: Map<string, Want> }>()
-  for (const want of wants) {
-    const { shape } = want
-    const scope = want.scope.prefix === undefined ? want.scope : scopeOf({ ...want.scope, prefix: undefined })
+function foldEqual(needs: Iterable<ScopedNeed>): readonly PlannedWatch[] {
+  const byScope = new Map<string, { scope: WatchScope; shape: ObjectShape; readonly needs: Map<string, ScopedNeed> }>()
+  for (const need of needs) {
+    const { shape } = need
+    const scope = need.scope.prefix === undefined ? need.scope : scopeOf({ ...need.scope, prefix: undefined })
     const known = byScope.get(scope.key)
-    const key = `${want.scope.key} ${describeShape(shape)}`
-    if (!known) byScope.set(scope.key, { scope, shape, wants: new Map([[key, want]]) })
-    else if (!known.wants.has(key)) {
-      known.wants.set(key, want)
+    const key = `${need.scope.key} ${describeShape(shape)}`
+    if (!known) byScope.set(scope.key, { scope, shape, needs: new Map([[key, need]]) })
+    else if (!known.needs.has(key)) {
+      known.needs.set(key, need)
       known.shape = joinShapes(known.shape, shape)
     }
   }
-  return [...byScope.values()].map(({ scope, shape, wants: all }) => ({
+  return [...byScope.values()].map(({ scope, shape, needs: all }) => ({
     watch: { scope, shape },
-    wants: [...all.values()],
+    needs: [...all.values()],
     isJoined: false,
   }))
 }
 
-// ── 2. ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── 2. values of one label ───────────────────────────────────────────────────────────────────────────────────────────
 
 function joinValues(watches: readonly PlannedWatch[], isRefused: (watch: Watch) => boolean): readonly PlannedWatch[] {
   const [plain, labelled] = partition(watches, ({ watch }) => watch.scope.labels.length === 0)
@@ -115,14 +115,14 @@ function joinValues(watches: readonly PlannedWatch[], isRefused: (watch: Watch) 
     else
       joined[index] = {
         watch: withValuesOf(other.watch, one.watch)!,
-        wants: [...other.wants, ...one.wants],
+        needs: [...other.needs, ...one.needs],
         isJoined: false,
       }
   }
   return [...plain, ...joined]
 }
 
-/** One watch for exactly what two select, if labels can say it. */
+/** One watch for exactly the objects of two, if one label selector can express that. */
 function withValuesOf(a: Watch, b: Watch): Watch | undefined {
   if (a.scope.namespace !== b.scope.namespace || describeShape(a.shape) !== describeShape(b.shape)) return undefined
   if (scopeOf({ ...a.scope, labels: [] }).key !== scopeOf({ ...b.scope, labels: [] }).key) return undefined
@@ -149,38 +149,38 @@ function isSameRequirement(a: LabelRequirement, b: LabelRequirement | undefined)
   return a.key === b?.key && a.operator === b.operator && a.values.join() === b.values.join()
 }
 
-// ── 3. ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── 3. scopes within others ──────────────────────────────────────────────────────────────────────────────────────────
 
 function foldImplied(watches: readonly PlannedWatch[], isRefused: (watch: Watch) => boolean): readonly PlannedWatch[] {
-  // One name implies nothing that is worth looking for, and there may be thousands.
+  // A scope of one name contains no other scope, and there may be thousands of them.
   const wide = watches.filter(({ watch }) => watch.scope.name === undefined && !isRefused(watch))
   const roots = wide.filter(
     (one, index) =>
       !wide.some((other, at) => other !== one && serves(other, one) && (at < index || !serves(one, other))),
   )
-  const guests = new Map<PlannedWatch, Want[]>(roots.map((root) => [root, []]))
+  const absorbed = new Map<PlannedWatch, ScopedNeed[]>(roots.map((root) => [root, []]))
   const others: PlannedWatch[] = []
   for (const one of watches) {
-    if (guests.has(one)) continue
+    if (absorbed.has(one)) continue
     const root = roots.find((candidate) => serves(candidate, one))
-    if (root) guests.get(root)!.push(...one.wants)
+    if (root) absorbed.get(root)!.push(...one.needs)
     else others.push(one)
   }
-  const hosts = [...guests].map(([root, more]): PlannedWatch => {
-    const { watch, wants, isJoined } = root
-    return more.length === 0 ? root : { watch, wants: [...wants, ...more], isJoined }
+  const hosts = [...absorbed].map(([root, more]): PlannedWatch => {
+    const { watch, needs, isJoined } = root
+    return more.length === 0 ? root : { watch, needs: [...needs, ...more], isJoined }
   })
   return [...hosts, ...others]
 }
 
-/** Does a watch bring, and keep, all that the other is wanted for? */
+/** Does a watch deliver and keep everything that the needs of the other require? */
 function serves(one: PlannedWatch, other: PlannedWatch): boolean {
   const { scope, shape } = one.watch
-  return other.wants.every(
-    (want) =>
-      shapeServes(shape, want.shape) &&
-      shapeServes(shape, { detail: pathsToSelect(want.scope, scope), managedFields: false }) &&
-      heldBy(one).serves(want.scope),
+  return other.needs.every(
+    (need) =>
+      shapeServes(shape, need.shape) &&
+      shapeServes(shape, { detail: pathsToSelect(need.scope, scope), managedFields: false }) &&
+      heldBy(one).serves(need.scope),
   )
 }
 
@@ -188,27 +188,27 @@ const held = new WeakMap<PlannedWatch, ScopeSet>()
 
 function heldBy(one: PlannedWatch): ScopeSet {
   let set = held.get(one)
-  if (!set) held.set(one, (set = scopeSet(one.wants.map(({ scope }) => scope))))
+  if (!set) held.set(one, (set = scopeSet(one.needs.map(({ scope }) => scope))))
   return set
 }
 
-// ── 4. ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── 4. joined watches ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Those that joined watches hold are theirs; the rest stands beside them. */
+/** Existing joined watches serve the needs they hold; the others keep their own watches. */
 function useJoined(single: readonly PlannedWatch[], joined: readonly PlannedWatch[]): readonly PlannedWatch[] {
-  const guests = new Map<PlannedWatch, Want[]>(joined.map((one) => [one, []]))
+  const absorbed = new Map<PlannedWatch, ScopedNeed[]>(joined.map((one) => [one, []]))
   const rest: PlannedWatch[] = []
   for (const one of single) {
-    // The latest was made to take the place of those before.
+    // The latest was created to replace the ones before.
     const host = joined.findLast((candidate) => serves(candidate, one))
-    if (host) guests.get(host)!.push(...one.wants)
+    if (host) absorbed.get(host)!.push(...one.needs)
     else rest.push(one)
   }
-  const used = [...guests].filter(([, wants]) => wants.length > 0)
-  return [...used.map(([{ watch }, wants]) => ({ watch, wants, isJoined: true })), ...rest]
+  const used = [...absorbed].filter(([, needs]) => needs.length > 0)
+  return [...used.map(([{ watch }, needs]) => ({ watch, needs, isJoined: true })), ...rest]
 }
 
-/** Is something as wide to be watched beside it? Then the two had better be one. */
+/** Would another watch at least as wide exist beside it? Then the two are better joined again. */
 function isOutgrown(joined: PlannedWatch, single: readonly PlannedWatch[]): boolean {
   return single.some((one) => scopeServes(one.watch.scope, joined.watch.scope) && !serves(joined, one))
 }
@@ -220,10 +220,10 @@ function joinAll(watches: readonly PlannedWatch[], namespace: string | undefined
     labels: scopes.map(({ labels }) => labels).reduce(coverLabels),
     fields: scopes.map(({ fields }) => fields).reduce(coverFields),
   })
-  const wants = watches.flatMap((one) => one.wants)
-  const paths = wants.flatMap((want) => pathsToSelect(want.scope, scope))
+  const needs = watches.flatMap((one) => one.needs)
+  const paths = needs.flatMap((need) => pathsToSelect(need.scope, scope))
   const shape = watches.map(({ watch }) => watch.shape).reduce(joinShapes, { detail: paths, managedFields: false })
-  return { watch: { scope, shape }, wants, isJoined: true }
+  return { watch: { scope, shape }, needs, isJoined: true }
 }
 
 function partition<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [readonly T[], readonly T[]] {

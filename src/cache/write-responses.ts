@@ -1,6 +1,6 @@
 /**
- * What the answers of writes told about objects, until the watch has caught up with them: the reason why a reader
- * never sees its own write undone by news from before it.
+ * States known from write responses, until the watch has caught up with them. They guarantee read-your-own-writes: a
+ * watch event from before a write never undoes that write in the cache.
  */
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -8,28 +8,28 @@ import { cacheKey, parseKey, refOf, resourceVersionOf } from './key.ts'
 import { isLater } from './own-writes.ts'
 import type { Store } from './store.ts'
 
-/** The latest state that an answer told of. */
+/** The latest state known from a response. */
 interface Written {
   readonly at: number
   readonly version: string
 }
 
-/** Writes of one object that are under way. */
-interface UnderWay {
+/** Writes of one object that are in flight. */
+interface InFlight {
   count: number
-  /** Lives of the object that the watch saw end meanwhile: an answer that tells of it is no news. */
+  /** Uids whose deletion the watch delivered meanwhile: a response that reports it adds nothing. */
   readonly ended: Set<string | undefined>
 }
 
-/** One of the objects that a name has had. */
-export interface ObjectLife {
+/** An object identified by key and uid: an object that is created again under its name has another uid. */
+export interface DeletedObject {
   readonly ref: ObjectRef
   readonly uid: string
 }
 
-/** Answers that a list does not know of yet. */
+/** Responses newer than a list. */
 export interface NewerWriteResponses {
-  /** The list, with what the copy holds from newer answers in the place of its own. */
+  /** The list, with the states of newer responses in place of the listed ones. */
   merge(listed: readonly KubeObject[], store: Store): readonly KubeObject[]
 }
 
@@ -39,36 +39,36 @@ export interface WriteResponses {
   written(ref: ObjectRef, object: KubeObject, at: number): void
   deleted(ref: ObjectRef, uid: string, at: number): void
   versionOf(ref: ObjectRef): string | undefined
-  /** Did an answer tell that the object with this uid is gone? */
+  /** Did a response report that the object with this uid is deleted? */
   isGone(ref: ObjectRef, uid: string | undefined): boolean
-  /** Is this a state from before the latest answer? */
-  isHistory(ref: ObjectRef, object: KubeObject): boolean
-  /** Has the watch seen this life end while a write was under way? */
+  /** Is this state older than the latest response? */
+  isOutdated(ref: ObjectRef, object: KubeObject): boolean
+  /** Did the watch deliver the deletion of this uid while a write was in flight? */
   hasEnded(ref: ObjectRef, uid: string): boolean
-  /** The watch saw this life end: no older news of it can come. Or does it only seem so? Then some may. */
+  /** The watch delivered the deletion. `isSure`: not just a change of selection, so no older event of this uid can follow. */
   ended(ref: ObjectRef, uid: string | undefined, isSure: boolean): void
-  /** The watch tells of this life: it has not ended. */
-  lives(ref: ObjectRef, uid: string | undefined): void
-  /** The watch has caught up with what was written. */
+  /** The watch delivered a state of this uid: it exists. */
+  noteExisting(ref: ObjectRef, uid: string | undefined): void
+  /** The watch has caught up with the write. */
   drop(ref: ObjectRef): void
-  /** The latest version that any of them wrote. */
+  /** The latest version of all responses. */
   latest(): string | undefined
-  /** The watch is past this version, and past what was deleted before this moment: returns those. */
-  passed(version: string, before: number): readonly ObjectLife[]
+  /** The watch has passed this version, and all deletes whose responses came before this moment: returns those. */
+  passed(version: string, before: number): readonly DeletedObject[]
   /**
-   * A list is the truth of a moment. An answer that came after the list began may be newer than it; one that came
-   * before cannot be, unless the server has lost data, and then the list is right again.
+   * A list is a consistent snapshot. A response that came after the list request began may be newer; an earlier one cannot
+   * be, unless the server has lost data, and then the list is right.
    */
   newerThan(version: string, begunAt: number): NewerWriteResponses
-  /** Forgets what the list has settled. */
+  /** Drops what the list supersedes. */
   settle(version: string, begunAt: number): void
 }
 
 export function createWriteResponses(): WriteResponses {
   const writes = new Map<string, Written>()
-  /** Lives that are over, by key: uid → when the answer came. Other than a version, this is no state to catch up with. */
+  /** Deleted uids by key: uid → when the response came. A delete has no version that the watch could catch up with. */
   const gone = new Map<string, Map<string, number>>()
-  const underWay = new Map<string, UnderWay>()
+  const inFlight = new Map<string, InFlight>()
 
   const isNewer = ({ at, version }: Written, listed: string, begunAt: number): boolean =>
     at >= begunAt && isLater(version, listed)
@@ -76,39 +76,39 @@ export function createWriteResponses(): WriteResponses {
   const isGone = (key: string, uid: string | undefined): boolean => gone.get(key)?.has(uid ?? '') ?? false
 
   const forgetGone = (key: string, uid: string): void => {
-    const lives = gone.get(key)
-    lives?.delete(uid)
-    if (lives?.size === 0) gone.delete(key)
+    const uids = gone.get(key)
+    uids?.delete(uid)
+    if (uids?.size === 0) gone.delete(key)
   }
 
-  const forgetBefore = (moment: number): readonly ObjectLife[] => {
-    const over = [...gone].flatMap(([key, lives]) =>
-      [...lives].filter(([, at]) => at < moment).map(([uid]) => ({ ref: parseKey(key), uid })),
+  const forgetBefore = (moment: number): readonly DeletedObject[] => {
+    const ended = [...gone].flatMap(([key, uids]) =>
+      [...uids].filter(([, at]) => at < moment).map(([uid]) => ({ ref: parseKey(key), uid })),
     )
-    for (const { ref, uid } of over) forgetGone(cacheKey(ref), uid)
-    return over
+    for (const { ref, uid } of ended) forgetGone(cacheKey(ref), uid)
+    return ended
   }
 
   return {
     begin(ref) {
-      const writing = underWay.get(cacheKey(ref))
+      const writing = inFlight.get(cacheKey(ref))
       if (writing) writing.count++
-      else underWay.set(cacheKey(ref), { count: 1, ended: new Set() })
+      else inFlight.set(cacheKey(ref), { count: 1, ended: new Set() })
     },
     end(ref) {
-      const writing = underWay.get(cacheKey(ref))
-      if (writing && --writing.count === 0) underWay.delete(cacheKey(ref))
+      const writing = inFlight.get(cacheKey(ref))
+      if (writing && --writing.count === 0) inFlight.delete(cacheKey(ref))
     },
     written: (ref, object, at) => void writes.set(cacheKey(ref), { at, version: resourceVersionOf(object) }),
     deleted(ref, uid, at) {
       const key = cacheKey(ref)
-      const lives = gone.get(key)
-      if (lives) lives.set(uid, at)
+      const uids = gone.get(key)
+      if (uids) uids.set(uid, at)
       else gone.set(key, new Map([[uid, at]]))
     },
     versionOf: (ref) => writes.get(cacheKey(ref))?.version,
     isGone: (ref, uid) => isGone(cacheKey(ref), uid),
-    isHistory(ref, object) {
+    isOutdated(ref, object) {
       if (writes.size === 0 && gone.size === 0) return false
       const key = cacheKey(ref)
       const written = writes.get(key)
@@ -117,13 +117,13 @@ export function createWriteResponses(): WriteResponses {
         (written !== undefined && isLater(written.version, resourceVersionOf(object)))
       )
     },
-    hasEnded: (ref, uid) => underWay.get(cacheKey(ref))?.ended.has(uid) ?? false,
+    hasEnded: (ref, uid) => inFlight.get(cacheKey(ref))?.ended.has(uid) ?? false,
     ended(ref, uid, isSure) {
       const key = cacheKey(ref)
-      underWay.get(key)?.ended.add(uid)
+      inFlight.get(key)?.ended.add(uid)
       if (isSure) forgetGone(key, uid ?? '')
     },
-    lives: (ref, uid) => void (underWay.size > 0 && underWay.get(cacheKey(ref))?.ended.delete(uid)),
+    noteExisting: (ref, uid) => void (inFlight.size > 0 && inFlight.get(cacheKey(ref))?.ended.delete(uid)),
     drop: (ref) => void (writes.size > 0 && writes.delete(cacheKey(ref))),
     latest() {
       let latest: string | undefined

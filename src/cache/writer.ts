@@ -1,6 +1,6 @@
 /**
- * Writes that the cache knows of. Each verb goes to the server as it would without a cache; its answer enters the
- * shared copy before the verb returns, and its echo does not wake the consumer it was made for.
+ * Writes that update the cache. Each verb goes to the server as it would without a cache; its response enters the shared
+ * copy before the verb returns, and its watch event does not wake the consumer that wrote it.
  */
 import type { Client, DeleteOptions, ObjectRef } from '../client/client.ts'
 import { isReleased, isStillThere } from '../kube/deletion.ts'
@@ -11,13 +11,13 @@ import type { WriteTicket } from './informer.ts'
 
 export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
 
-/** Announces a write to the feed of a resource; undefined where nobody watches it. */
+/** Announces a write to the informer of a resource; undefined where the resource is not watched. */
 export type BeginWrite = (resource: Resource, ref: ObjectRef) => WriteTicket | undefined
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 
 export function createWriter(client: Client, begin: BeginWrite): Writer {
-  /** Sends a write whose answer is the object's new state. */
+  /** Sends a write whose response is the object's new state. */
   const recorded = async <T extends KubeObject>(
     resource: Resource,
     ref: ObjectRef,
@@ -29,7 +29,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
     try {
       const answer = await send()
       if (answer.kind !== resource.kind) await refresh(resource, ref, ticket)
-      // Who takes the last finalizer away deletes it. The answer bears the version before, so versions do not tell.
+      // Removing the last finalizer deletes the object. The response has the version before that, so versions do not show it.
       else if (isReleased(answer)) ticket.deleted(answer.metadata.uid)
       else ticket.written(answer)
       return answer
@@ -39,7 +39,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
     }
   }
 
-  /** Some subresources answer with something else than the object: then it is read once more. */
+  /** Some subresources do not respond with the object: then it is read again. */
   const refresh = async (resource: Resource, ref: ObjectRef, ticket: WriteTicket): Promise<void> => {
     try {
       ticket.written(await client.get(resource, ref))
@@ -54,7 +54,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
   return {
     async create(resource, object, options) {
       const { name, namespace } = object.metadata
-      // With generateName nobody knows the key before the answer, so nobody can hold back events of it either.
+      // With generateName the key is unknown before the response, so events cannot be held back.
       if (name === undefined) {
         const created = await client.create(resource, object, options)
         if (!options?.dryRun) begin(resource, refOf(created))?.written(created)

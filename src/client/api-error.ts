@@ -1,8 +1,8 @@
 /**
- * What a server says when it says no, as one of the errors of the table.
+ * Maps an error response of the API server to an error of the table.
  *
- * The reason in the Status body decides, the HTTP status where there is no reason: a proxy in between, a body cut
- * off or a page of HTML must not hide what the number still tells.
+ * The reason in the Status body decides; the HTTP status does where there is no reason: behind a proxy, with a truncated body
+ * or a page of HTML, the status code must still count.
  */
 import { type ErrorName, MusterError } from '../kube/errors.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
@@ -11,10 +11,10 @@ import { readHead } from './body.ts'
 import { printable, redact } from './credentials/redaction.ts'
 import type { TransportResponse } from '../transport/transport.ts'
 
-/** The server's own refusal. `status` is synthetic when the answer held none. */
+/** An error response of the server. `status` is synthetic if the response had no Status. */
 export class ApiError extends MusterError {
   readonly status: Status
-  /** Of the HTTP answer; of the Status where there was no such answer (an `ERROR` event, an exec channel). */
+  /** Of the HTTP response; of the Status where there was no response (an `ERROR` event, an exec channel). */
   readonly httpStatus: number
 
   constructor(
@@ -71,15 +71,15 @@ const byHttpStatus: Readonly<Record<number, ErrorName>> = {
   504: 'ServerTimeout',
 }
 
-/** A Status larger than this is not read to its end. */
+/** A larger Status is not read to its end. */
 const maxStatusBytes = 2 ** 20
 
-/** The most of a foreign body that a message quotes. */
+/** How much of an unknown body a message quotes. */
 const maxExcerpt = 200
 
 /**
- * The error of an answer that is not 2xx; reads its body. Only the path of the request goes into the message: its
- * query may hold a command line, its body a Secret.
+ * The error of a response that is not 2xx; reads its body. The message contains only the path of the request: the query may
+ * hold a command line, the body a Secret.
  */
 export async function apiError(
   request: { readonly method: string; readonly path: string },
@@ -108,7 +108,7 @@ export async function apiError(
   })
 }
 
-/** The error that a Status tells of: in an answer, in an `ERROR` event of a watch, or at the end of an exec. */
+/** The error of a Status: in a response, in an `ERROR` event of a watch, or at the end of an exec. */
 export function statusError(status: Status, where?: string, retryAfterMs?: number): ApiError {
   const httpStatus = status.code ?? 500
   const message = withoutQuotedBody(printable(status.message ?? status.reason ?? `HTTP ${httpStatus}`))
@@ -126,7 +126,7 @@ export function whereabouts(request: { readonly method: string; readonly path: s
   return `${request.method} ${query < 0 ? request.path : request.path.slice(0, query)}`
 }
 
-/** Whether a disruption budget, not the server's load, holds a request back: only other Pods can change that. */
+/** Whether a disruption budget, not server load, rejects the request: retrying does not help before other Pods change. */
 export function isHeldByBudget(error: unknown): boolean {
   return error instanceof ApiError && hasCause(error.status, 'DisruptionBudget')
 }
@@ -134,7 +134,7 @@ export function isHeldByBudget(error: unknown): boolean {
 function statusName(status: Status, httpStatus: number): ErrorName {
   const name = byReason[status.reason ?? ''] ?? nameOfHttpStatus(httpStatus)
   if (name === 'Conflict' && hasCause(status, 'FieldManagerConflict')) return 'ApplyConflict'
-  // An object that is missing has a name; what has none is the path itself.
+  // A missing object has a name; without one, the path itself is unknown.
   if (name === 'NotFound' && !status.details?.name) return 'KindNotServed'
   return name
 }
@@ -144,7 +144,7 @@ function hasCause(status: Status, reason: string): boolean {
   return Array.isArray(causes) && causes.some((cause: unknown) => isJsonObject(cause) && cause['reason'] === reason)
 }
 
-/** Without a Status, a 404 comes from the API server's router, or from somebody who is no API server at all. */
+/** Without a Status, a 404 comes from the API server's router, or from something that is not an API server. */
 function foreignName(httpStatus: number, isHtml: boolean): ErrorName {
   if (httpStatus === 404) return isHtml ? 'UnexpectedAnswer' : 'KindNotServed'
   return nameOfHttpStatus(httpStatus)
@@ -162,7 +162,7 @@ function readStatus(text: string): Status | undefined {
     const body = parseJson(text)
     if (!isJsonObject(body) || body['kind'] !== 'Status') return undefined
     const { message, reason, details } = body
-    // A member of the wrong type is dropped: what comes after relies on the types.
+    // A member of the wrong type is dropped: the code below relies on the types.
     return {
       ...body,
       apiVersion: 'v1',
@@ -185,7 +185,7 @@ function shortened(text: string): string {
   return text.length > maxExcerpt ? `${text.slice(0, maxExcerpt)}…` : text
 }
 
-/** Some servers quote the piece of the request that they could not read, between `...|` and `|...`. */
+/** Some servers quote the part of the request that they could not parse, between `...|` and `|...`. */
 function withoutQuotedBody(message: string): string {
   const from = message.indexOf('...|')
   const to = message.lastIndexOf('|...')

@@ -67,7 +67,7 @@ describe('lines', () => {
     })()
     await expect(reading).rejects.toMatchObject({
       name: 'ConnectionLost',
-      message: 'watch of pods/v1: cut off within a line, after 7 bytes of it.',
+      message: 'watch of pods/v1: the stream ended within a line, after 7 bytes of it.',
     })
     expect(seen).toEqual(['{"a":1}'])
   })

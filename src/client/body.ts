@@ -1,8 +1,8 @@
 /**
- * Bodies of answers: bytes that arrive in chunks cut anywhere, read as one text or as frames, one a line.
+ * Response bodies: bytes that arrive in arbitrary chunks, read as one text or as frames, one per line.
  *
- * A frame counts only when its newline has come. What a broken connection leaves behind is never taken for whole,
- * not even when it happens to be valid JSON.
+ * A frame counts only once its newline has arrived. The rest that a broken connection leaves is never taken for a frame, not
+ * even if it is valid JSON.
  */
 import { MusterError } from '../kube/errors.ts'
 import { type Json, parseJson } from '../kube/json.ts'
@@ -10,15 +10,15 @@ import { type Json, parseJson } from '../kube/json.ts'
 export type Body = AsyncIterable<Uint8Array>
 
 export interface LineOptions {
-  /** A longer line is taken for an attack or a mistake. @default 64 MiB */
+  /** A longer line is considered an attack or a mistake. @default 64 MiB */
   readonly maxLineBytes?: number | undefined
-  /** What is read, for messages. @default "the stream" */
+  /** What the stream is, for messages. @default "the stream" */
   readonly what?: string | undefined
 }
 
 const defaultMaxLineBytes = 64 * 2 ** 20
 
-/** Close to the longest string that the engine can hold. */
+/** Close to the longest string that V8 supports. */
 const maxTextBytes = 500_000_000
 
 const newline = 10
@@ -27,18 +27,18 @@ export async function readText(body: Body): Promise<string> {
   return decode(await readBytes(body, maxTextBytes))
 }
 
-/** The body as JSON; `what` names the request in the message when it is none. */
+/** The body as JSON; `what` names the request in the error message. */
 export async function readJson(body: Body, what = 'the answer'): Promise<Json> {
   return jsonIn(await readBytes(body, maxTextBytes), what)
 }
 
-/** The same, of a body that is there. */
+/** The same for a body that is already read. */
 export function jsonIn(bytes: Uint8Array, what = 'the answer'): Json {
   const text = decode(bytes)
   try {
     return parseJson(text)
   } catch {
-    // The parser's own message quotes the text, and that may be a Secret.
+    // The parser's own message quotes the text, which may be a Secret.
     const looks = text === '' ? 'is empty' : /^\s*</.test(text) ? 'is HTML' : `is no JSON (${text.length} characters)`
     throw new MusterError('UnexpectedAnswer', `${what}: the body ${looks}.`)
   }
@@ -49,13 +49,13 @@ export async function* readLines(body: Body, options: LineOptions = {}): AsyncGe
 }
 
 /**
- * The lines of a stream, as many at a time as have arrived: one promise a batch, however small the lines.
- * Empty lines are left out. A stream that ends within a line fails with `ConnectionLost`.
+ * The lines of a stream, as many at a time as have arrived: one promise per batch, however small the lines.
+ * Empty lines are skipped. A stream that ends within a line fails with `ConnectionLost`.
  */
 export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIterableIterator<readonly string[]> {
   const { maxLineBytes = defaultMaxLineBytes, what = 'the stream' } = options
   const chunks = body[Symbol.asyncIterator]()
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line whose end has not arrived. */
   let begun: Uint8Array[] = []
   let begunBytes = 0
   const checkLength = (bytes: number): void => {
@@ -67,7 +67,7 @@ export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIte
   const split = (chunk: Uint8Array): readonly string[] => {
     const lines: string[] = []
     let start = 0
-    // A newline byte is never part of another character in UTF-8: cutting there never splits one.
+    // In UTF-8 a newline byte is never part of another character: splitting there is safe.
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
       checkLength(begunBytes + end - start)
       if (begunBytes > 0) {
@@ -96,9 +96,9 @@ export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIte
       return lines.length > 0 ? { done: false, value: lines } : batches.next()
     }
     if (begunBytes === 0) return over
-    throw new MusterError('ConnectionLost', `${what}: cut off within a line, after ${begunBytes} bytes of it.`)
+    throw new MusterError('ConnectionLost', `${what}: the stream ended within a line, after ${begunBytes} bytes of it.`)
   }
-  // No generator: each of its turns costs four promises, and every watch waits in one.
+  // Not a generator: each step of one costs four promises, and every watch waits in one.
   const batches: AsyncIterableIterator<readonly string[]> = {
     [Symbol.asyncIterator]: () => batches,
     next: () => chunks.next().then(take),
@@ -116,13 +116,13 @@ export async function readBytes(body: Body, limit: number = maxTextBytes): Promi
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > limit) throw new MusterError('UnexpectedAnswer', `the answer is longer than ${limit} bytes.`)
+    if (bytes > limit) throw new MusterError('UnexpectedAnswer', `the response is longer than ${limit} bytes.`)
     chunks.push(chunk)
   }
   return joined(chunks, bytes)
 }
 
-/** The first bytes of a body, `limit` of them at most; the rest is left unread. A body cut off gives what there was. */
+/** The first bytes of a body, at most `limit`; the rest is not read. A truncated body returns the bytes that arrived. */
 export async function readHead(body: Body, limit: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -133,7 +133,7 @@ export async function readHead(body: Body, limit: number): Promise<string> {
       if (bytes >= limit) break
     }
   } catch {
-    // Whoever reads the head of an answer wants to know what it began with; how it ended matters less.
+    // The caller wants the beginning of the response; how it ended matters less.
   }
   return decode(joined(chunks, bytes).subarray(0, limit))
 }
@@ -142,14 +142,14 @@ export async function* bodyOf(content: Uint8Array): AsyncGenerator<Uint8Array, v
   if (content.length > 0) yield content
 }
 
-/** Leaves a body that nobody will read, so that it gives its connection back. */
+/** Cancels a body that is not read, so that its connection is released. */
 export function leave(body: Body): void {
   const iterator = body[Symbol.asyncIterator]()
   void iterator.return?.().then(undefined, () => undefined)
 }
 
 /**
- * A body that fails with the signal's reason as soon as it is aborted, even while its source keeps silent, and calls
+ * A body that fails with the reason of the signal as soon as it is aborted, even while its source is silent, and calls
  * `ended` once, however it ends.
  */
 export function abortable(body: Body, signal: AbortSignal, ended: () => void): Body {
@@ -163,7 +163,7 @@ class AbortableBody implements AsyncIterableIterator<Uint8Array> {
   readonly #ended: () => void
   #isOver = false
   #giveUp: ((reason: unknown) => void) | undefined
-  /** The signal calls this. */
+  /** Called by the signal. */
   readonly #abort = (): void => {
     this.#end()
     void this.#source.return?.().then(undefined, () => undefined)

@@ -1,8 +1,8 @@
 /**
  * A client of one API server: the verbs of Kubernetes on any resource, typed by the caller.
  *
- * Every method takes a resource (see {@link Discovery}), never a kind alone: what the server serves is the server's
- * to say. Every failure is a MusterError; one that the server reported is an `ApiError` with its Status.
+ * Every method takes a resource (see {@link Discovery}), never a kind alone: only the server knows which resources it serves.
+ * Every failure is a MusterError; one that the server reported is an `ApiError` with its Status.
  */
 import type { Json } from '../kube/json.ts'
 import type { GroupVersionKind, Resource, TypedResource } from '../kube/kind.ts'
@@ -10,17 +10,17 @@ import type { KubeList, KubeObject, ObjectMeta, Status, UntypedObject } from '..
 import type { FlowSnapshot } from './flow-control.ts'
 import type { Method, Transport, TransportResponse } from '../transport/transport.ts'
 
-/** Where an object is. `namespace` is left out for cluster-scoped resources and for lists over all namespaces. */
+/** Namespace and name. `namespace` is omitted for cluster-scoped resources and for lists over all namespaces. */
 export interface ObjectRef {
   readonly name: string
   readonly namespace?: string | undefined
 }
 
 export interface RequestOptions {
-  /** Ends the request at once, wherever it is: waiting for its turn, for a retry, for the answer, in a stream. */
+  /** Aborts the request at once, in any phase: waiting for flow control, for a retry, for the response, or in a stream. */
   readonly signal?: AbortSignal | undefined
   /**
-   * The longest the whole request may take: retries, waiting for flow control and reading the answer included.
+   * Time-out of the whole request, including retries, flow control and reading the response.
    * For streams (watch, logs, exec) it limits the time until they are open. @default 30_000
    */
   readonly timeoutMs?: number | undefined
@@ -37,7 +37,7 @@ export interface ListOptions extends RequestOptions {
   readonly fieldSelector?: string | undefined
   readonly resourceVersion?: string | undefined
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined
-  /** Objects a page; 0 asks for all of them at once. @default 500 */
+  /** Objects per page; 0 requests all of them at once. @default 500 */
   readonly limit?: number | undefined
   readonly continue?: string | undefined
 }
@@ -49,10 +49,10 @@ export interface WatchOptions extends RequestOptions {
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly resourceVersion?: string | undefined
-  /** Servers take it with `sendInitialEvents` alone, and ask for it there. @default "NotOlderThan" there */
+  /** Servers accept it only with `sendInitialEvents`, and require it there. @default "NotOlderThan" there */
   readonly resourceVersionMatch?: 'NotOlderThan' | undefined
   readonly allowBookmarks?: boolean | undefined
-  /** The objects there are come first, as a stream; a bookmark marks their end. */
+  /** The stream begins with the existing objects; a bookmark marks their end. */
   readonly sendInitialEvents?: boolean | undefined
   /** The server ends the watch after this time. */
   readonly timeoutSeconds?: number | undefined
@@ -71,7 +71,7 @@ export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
 export interface PatchOptions extends WriteOptions {
   readonly type: PatchType
-  /** Takes over fields of other managers; `apply` only. */
+  /** Takes ownership of fields of other field managers; `apply` only. */
   readonly force?: boolean | undefined
 }
 
@@ -79,7 +79,7 @@ export interface DeleteOptions extends RequestOptions {
   readonly dryRun?: boolean | undefined
   readonly gracePeriodSeconds?: number | undefined
   readonly propagation?: 'Foreground' | 'Background' | 'Orphan' | undefined
-  /** The delete fails with `Conflict` unless the object still is this one. */
+  /** Preconditions: the delete fails with `Conflict` if the object is another one. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined
 }
 
@@ -144,32 +144,32 @@ export interface ExecResult {
   readonly exitCode: number
 }
 
-/** One request below the verbs: the path is built, everything else (flow control, retries, errors) is done. */
+/** One request below the verbs: the caller builds the path; flow control, retries and errors are handled. */
 export interface RawRequest extends RequestOptions {
   readonly method: Method
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: string | Uint8Array | undefined
   /**
-   * The answer is handed over as it arrives (watch, logs), and only its head is timed. Otherwise `body` is there
-   * whole when `request` returns: an answer cut off half-way has been asked for again.
+   * The response is returned as it arrives (watch, logs), and only its head is timed. Otherwise `body` is complete when
+   * `request` returns: a truncated response has been retried.
    */
   readonly streaming?: boolean | undefined
-  /** Asking twice does no more than asking once, see `retry.ts`. @default true for GET, false for all others */
+  /** The request is idempotent, see `retry.ts`. @default true for GET, false for all others */
   readonly repeatable?: boolean | undefined
-  /** False: the caller has a loop of its own and wants to hear of each failure. @default true */
+  /** False: no retries; the caller has a loop of its own. @default true */
   readonly retry?: boolean | undefined
 }
 
 export interface Discovery {
   /**
-   * The resource of a kind; asks the server when it is not known yet. `undefined`: the server does not serve it.
-   * A kind whose server is down fails with `ServiceUnavailable`: nobody can tell.
+   * The resource of a kind; sends a request if it is not known yet. `undefined`: the server does not serve it.
+   * If the aggregated API server of the kind is down, fails with `ServiceUnavailable`: it is unknown whether it is served.
    */
   resourceFor(kind: GroupVersionKind, options?: RequestOptions): Promise<Resource | undefined>
-  /** Every resource served, group by group, the preferred version of each first. Groups that are down are left out. */
+  /** All resources by group, the preferred version first. Groups whose server is down are missing. */
   resources(options?: RequestOptions): Promise<readonly DiscoveredResource[]>
-  /** Forgets what is known: a CRD came or went. */
+  /** Drops the cached discovery documents: a CRD was added or removed. */
   invalidate(): void
 }
 
@@ -178,18 +178,18 @@ export interface DiscoveredResource extends Resource {
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly verbs: readonly string[]
-  /** `status`, `scale`, `log` …: what follows the name in the URL. */
+  /** `status`, `scale`, `log` …: the part of the URL after the name. */
   readonly subresources: readonly string[]
 }
 
-/** What a client has done since it was made; for metrics. */
+/** Counters of a client since its creation; for metrics. */
 export interface ClientStats {
-  /** Requests sent, each retry counted. */
+  /** Requests sent, including retries. */
   readonly requests: number
   readonly retries: number
   /** Time spent waiting before retries, `Retry-After` included. */
   readonly retryWaitMs: number
-  /** The bucket that this client takes from; others of the same identity may take from it too. */
+  /** This client's rate limiter; other clients of the same identity may share it. */
   readonly flow?: FlowSnapshot | undefined
 }
 
@@ -202,26 +202,26 @@ export interface Client {
     ref: ObjectRef,
     options?: GetOptions,
   ): Promise<T>
-  /** One page. `metadata.continue` of the answer asks for the next. */
+  /** One page. `metadata.continue` of the response requests the next one. */
   listPage<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     options?: ListOptions,
   ): Promise<KubeList<T>>
   /**
-   * All objects, page by page; `timeoutMs` holds for each page. A continue token that expires half-way restarts the
-   * list once, without pages.
+   * All objects, page by page; `timeoutMs` applies to each page. A continue token that expires restarts the list once, without
+   * pages.
    */
   list<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     options?: WholeListOptions,
   ): Promise<KubeList<T>>
-  /** The server's events until it ends the watch; `ERROR` is one of them. Starts when iterated, leaves on `break`. */
+  /** The events of a watch until the server ends it, `ERROR` included. Starts when iterated, is closed by `break`. */
   watch<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     options?: WatchOptions,
   ): AsyncIterable<WatchEvent<T>>
 
-  /** What comes back has, beside what was sent, the metadata that the server gave it. */
+  /** The result has, in addition to the object sent, the metadata that the server added. */
   create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
   update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
   patch<T extends KubeObject = UntypedObject>(
@@ -230,7 +230,7 @@ export interface Client {
     patch: unknown,
     options: PatchOptions,
   ): Promise<T>
-  /** Server-side apply: what `object` holds becomes this manager's. */
+  /** Server-side apply: the field manager becomes the owner of the fields in `object`. */
   apply<T extends KubeObject>(
     resource: Resource,
     object: T,
@@ -248,7 +248,7 @@ export interface Client {
 
   getScale(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<Scale>
   setScale(resource: Resource, ref: ObjectRef, replicas: number, options?: WriteOptions): Promise<Scale>
-  /** Deletes a Pod as its disruption budgets allow; `TooManyRequests` when they do not. */
+  /** Deletes a Pod if its disruption budgets allow it; otherwise fails with `TooManyRequests`. */
   evict(pod: ObjectRef, options?: DeleteOptions): Promise<void>
   createToken(
     serviceAccount: ObjectRef,
@@ -260,12 +260,12 @@ export interface Client {
   table(resource: Resource, options?: ListOptions & { readonly name?: string }): Promise<Table>
 
   logs(pod: ObjectRef, options?: LogOptions): AsyncIterable<Uint8Array>
-  /** Runs a command to its end. A command that fails is a result; one that could not be run is `ExecFailed`. */
+  /** Runs a command to its end. A non-zero exit code is a result; a command that could not be started is `ExecFailed`. */
   exec(pod: ObjectRef, command: readonly string[], options?: ExecOptions): Promise<ExecResult>
 
   /**
-   * What the verbs are made of. Throws a MusterError for every answer that is not 2xx, but for a 304 to a request
-   * with `if-none-match`.
+   * The request below the verbs. Throws a MusterError for every response that is not 2xx, except a 304 to a request with
+   * `if-none-match`.
    */
   request(request: RawRequest): Promise<TransportResponse>
   stats(): ClientStats

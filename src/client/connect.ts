@@ -1,4 +1,4 @@
-/** From nothing to a client of the cluster that the environment points to. */
+/** A client for the cluster that the environment points to. */
 import { systemClock } from '../clock/system-clock.ts'
 import type { Client } from './client.ts'
 import type { Connection } from './connection.ts'
@@ -7,11 +7,11 @@ import { httpTransport } from './http/http-transport.ts'
 import { loadConnection, type LoadConnectionOptions } from './load-connection.ts'
 
 export interface ConnectOptions extends Omit<ClientOptions, 'transport'>, LoadConnectionOptions {
-  /** A connection that is known already. @default the one that `loadConnection` finds */
+  /** A known connection. @default the one that `loadConnection` finds */
   readonly connection?: Connection | undefined
 }
 
-/** A client over HTTP. No request is made yet: whether the server can be reached shows with the first one. */
+/** A client over HTTP. It sends no request yet: the first call shows whether the server can be reached. */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const { clock = systemClock, userAgent } = options
   const connection = options.connection ?? (await loadConnection(options))

@@ -1,21 +1,21 @@
-/** What a transport must know about one API server, whatever it was read from. */
+/** What a transport needs to know about one API server, independent of its source. */
 
 export interface Connection {
-  /** How people call it: the context's name, `in-cluster`, `embedded`. */
+  /** The display name: the context, `in-cluster`, `embedded`. */
   readonly name: string
-  /** `https://host:port`, with a path prefix where the server sits behind one. */
+  /** `https://host:port`, with a path prefix if the server is behind one. */
   readonly server: string
   readonly tls: TlsSettings
   readonly credentials: Credentials
   readonly impersonate?: Impersonation | undefined
-  /** `http://`, `https://` or `socks5://`. An empty string means: no proxy, whatever the environment says. */
+  /** `http://`, `https://` or `socks5://`. An empty string disables the proxy of the environment. */
   readonly proxyUrl?: string | undefined
   /** The namespace of the context. @default "default" */
   readonly namespace: string
 }
 
 export interface TlsSettings {
-  /** PEM. Without one, the machine's own trust store decides. */
+  /** PEM. Without one, the machine's trust store is used. */
   readonly ca?: string | undefined
   readonly insecureSkipVerify?: boolean | undefined
   readonly serverName?: string | undefined
@@ -28,15 +28,15 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
-/** Who we are. Asked before each request and each new connection, so that rotation needs no restart. */
+/** The credentials of a connection. Called before each request and each new connection, so that rotation needs no restart. */
 export interface Credentials {
-  /** Headers for the next request; renewed first when they are about to expire. */
+  /** Headers for the next request; renewed first if they are about to expire. */
   headers(signal?: AbortSignal): Promise<Readonly<Record<string, string>>>
-  /** Client certificate for the next connection. A changed `id` means: connections made with the old one are retired. */
+  /** Client certificate for the next connection. If `id` changes, connections with the old certificate are retired. */
   certificate(signal?: AbortSignal): Promise<ClientCertificate | undefined>
   /**
-   * The server said 401: forget what is cached. True when a retry may fare better. `sent` are the headers that were
-   * refused: late answers to a burst of requests must not throw away what the first of them had renewed.
+   * The server responded with 401: drop cached credentials. True if a retry may succeed. `sent` are the rejected headers:
+   * late responses to a burst of requests must not discard credentials that the first of them renewed.
    */
   refused(sent?: Readonly<Record<string, string>>): boolean
 }

@@ -418,7 +418,7 @@ describe('subresources', () => {
     expect(held.asked).toHaveLength(1)
   })
 
-  it('asks for a token and does not tell it to anybody else', async () => {
+  it('requests a token and does not reveal it', async () => {
     const status = { token: 'hunter2', expirationTimestamp: '2026-01-01T01:00:00Z' }
     const { client, only } = clientOf(() => respond(201, { kind: 'TokenRequest', status }))
     expect(await client.createToken(ref, { audiences: ['vault'], expirationSeconds: 600 })).toEqual(status)
@@ -479,7 +479,7 @@ describe('subresources', () => {
 })
 
 describe('a command', () => {
-  it('is started once, even if nobody knows whether it was', async () => {
+  it('is started once, even if the outcome is unknown', async () => {
     let tries = 0
     const transport = inProcessTransport({
       handle: () => Promise.reject(new Error('unused')),

@@ -1,4 +1,4 @@
-/** The verbs of a client, each a path, a body and a way to read the answer; what they share is in `requester.ts`. */
+/** The verbs of a client: each is a path, a body and a way to read the response; `requester.ts` has the common part. */
 import type { Clock } from '../clock/clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -40,20 +40,20 @@ export interface ClientOptions {
   readonly clock?: Clock | undefined
   /** @default the machine's */
   readonly random?: Random | undefined
-  /** Limits of this client, or a bucket shared by all clients of one identity. @default false: the server decides */
+  /** Rate limit of this client, or a limiter shared by all clients of one identity. @default false: left to the server */
   readonly flow?: FlowControl | FlowLimits | false | undefined
   readonly retry?: Partial<RetryPolicy> | undefined
-  /** For requests that do not say. @default 30_000 */
+  /** Time-out of requests without one. @default 30_000 */
   readonly timeoutMs?: number | undefined
-  /** Objects a page of lists that do not say. @default 500 */
+  /** Page size of lists without a limit. @default 500 */
   readonly pageSize?: number | undefined
   /** @default "muster" */
   readonly userAgent?: string | undefined
-  /** For writes that do not say; without one, the server makes it from the user agent. */
+  /** Field manager of writes without one; by default the server derives it from the user agent. */
   readonly fieldManager?: string | undefined
-  /** For writes that do not say. @default the server's, `Warn` */
+  /** `fieldValidation` of writes without one. @default the server's, `Warn` */
   readonly fieldValidation?: FieldValidation | undefined
-  /** Hears what the server warns of, also in answers that succeed. */
+  /** Called with the warnings of the server, of successful responses too. */
   readonly onWarning?: ((warning: ServerWarning, request: Pick<RawRequest, 'method' | 'path'>) => void) | undefined
 }
 
@@ -82,13 +82,13 @@ export function createClient(options: ClientOptions): Client {
       throw error
     }
   }
-  /** What is there need not be waited for. */
+  /** A complete body needs no waiting. */
   const jsonOf = ({ json, whole, body }: TransportResponse, raw: RawRequest): Json | Promise<Json> =>
     json ?? (whole ? jsonIn(whole, whereabouts(raw)) : readJson(body, whereabouts(raw)))
 
   const ask = async (raw: RawRequest): Promise<Json> => jsonOf(await request(raw), raw)
 
-  /** An answer that must be an object; its type is the caller's word. */
+  /** A response that must be an object; its type is the one that the caller claims. */
   const askObject = async <T>(raw: RawRequest): Promise<T> => {
     const answer = await jsonOf(await request(raw), raw)
     if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
@@ -156,7 +156,7 @@ export function createClient(options: ClientOptions): Client {
 
     create: async (resource, object, writing = {}) => {
       const { name = '', namespace } = object.metadata
-      // Only a subresource is created under a name in the path.
+      // Only subresources are created under a name in the path.
       const path = writing.subresource
         ? objectPath(resource, { name, namespace }, writing.subresource)
         : collectionPath(resource, namespace)
@@ -254,7 +254,7 @@ export function createClient(options: ClientOptions): Client {
         container,
         stdin: stdin !== undefined,
         stdout: true,
-        // A terminal has one output.
+        // A terminal has only one output.
         stderr: !tty,
         tty,
       })
@@ -269,7 +269,7 @@ export function createClient(options: ClientOptions): Client {
   return client
 }
 
-/** Out here: what a generator that each client makes anew refers to outlives all but the great collections. */
+/** At module level: objects referenced by generators inside each client would survive minor garbage collections. */
 async function* watched<T extends KubeObject>(
   request: Client['request'],
   resource: Resource,

@@ -1,7 +1,7 @@
 /**
- * The time a request has, and the caller's right to give it up, as one signal.
+ * The time-out of a request and the caller's abort signal, as one signal.
  *
- * Work is raced against it: a transport that ignores its signal can keep its promise pending, but never its caller.
+ * Work is raced against it: a transport that ignores its signal can leave its own promise pending, but not its caller.
  */
 import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -10,21 +10,21 @@ export interface DeadlineOptions {
   readonly clock: Clock
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined
-  /** What is timed, for the message. */
+  /** The name of the request, for the message. */
   readonly what: string
 }
 
 /** A class, because every idle watch holds one. */
 export class Deadline {
-  /** When time is up. */
+  /** The time at which it expires. */
   readonly at: number
   readonly #controller = new AbortController()
   readonly #outer: AbortSignal | undefined
   readonly #what: string
   #timer: Timer | undefined
-  /** Whoever waits for something, told at the end. No listener of the signal: each request would come and go as one. */
+  /** Pending waiters, rejected at the end. Not listeners of the signal: each request would add and remove one. */
   #waiting: ((error: MusterError) => void) | undefined
-  /** The caller's signal calls this. A function: of an object that listens Node makes one, and of what that holds it lets go late. */
+  /** Called by the caller's signal. A function: Node would wrap a listener object in one, and release it late. */
   readonly #giveUp = (): void => this.#end(abortReason(this.#outer?.reason, this.#what))
 
   constructor({ clock, timeoutMs, signal, what }: DeadlineOptions) {
@@ -40,12 +40,12 @@ export class Deadline {
     }
   }
 
-  /** Aborted when the time is up or the caller gives up, always with a MusterError. */
+  /** Aborted on time-out or by the caller, always with a MusterError. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** The result of `work`, or the error of whatever ends the wait first. One after the other. */
+  /** The result of `work`, or the error that ends the wait first. One call at a time. */
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.signal.aborted) {
@@ -64,29 +64,29 @@ export class Deadline {
     })
   }
 
-  /** Who waits hears the reason, and not what the work makes of it. */
+  /** Rejects the waiter with the reason, not with what the work makes of it. */
   #end(error: MusterError): void {
     this.#waiting?.(error)
     this.#waiting = undefined
     this.#controller.abort(error)
   }
 
-  /** Stops the time; the caller's signal stays in force. */
+  /** Stops the time-out; the caller's signal stays in force. */
   stopTiming(): void {
     this.#timer?.cancel()
     this.#timer = undefined
   }
 
-  /** Lets go of the caller's signal and of the timer. */
+  /** Releases the caller's signal and the timer. */
   release(): void {
     this.stopTiming()
     this.#outer?.removeEventListener('abort', this.#giveUp)
   }
 }
 
-/** A caller's own MusterError says more than `Aborted` could; anything else becomes its cause. */
+/** A caller's own MusterError says more than `Aborted`; any other reason becomes the cause. */
 function abortReason(reason: unknown, what: string): MusterError {
   return reason instanceof MusterError
     ? reason
-    : new MusterError('Aborted', `${what}: given up by the caller.`, { cause: reason })
+    : new MusterError('Aborted', `${what}: aborted by the caller.`, { cause: reason })
 }

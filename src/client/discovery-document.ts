@@ -1,8 +1,8 @@
 /**
- * What a server says it serves, as data. There are two forms: one document with everything (aggregated discovery),
- * or a list of groups and then one document for each of their versions.
+ * Discovery documents as data. There are two forms: one document with everything (aggregated discovery), or a list of
+ * groups and one document for each group version.
  *
- * Documents are read leniently: an entry that makes no sense is left out, and never hides its neighbours.
+ * Documents are read leniently: an invalid entry is skipped and does not hide others.
  */
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion, type GroupVersion, parseApiVersion } from '../kube/kind.ts'
@@ -12,13 +12,13 @@ export type RootDocument =
   | {
       readonly form: 'aggregated'
       readonly resources: readonly DiscoveredResource[]
-      /** The `group/version`s whose server was down when the document was made. */
+      /** The `group/version`s whose aggregated server was down. */
       readonly down: ReadonlySet<string>
     }
   /** Each group's preferred version comes first. */
   | { readonly form: 'grouped'; readonly versions: readonly GroupVersion[] }
 
-/** The answer to `/api` or `/apis`; `undefined` when it is neither form. */
+/** The response of `/api` or `/apis`; `undefined` if it has neither form. */
 export function readRoot(document: Json): RootDocument | undefined {
   if (!isJsonObject(document)) return undefined
   switch (document['kind']) {
@@ -33,7 +33,7 @@ export function readRoot(document: Json): RootDocument | undefined {
   }
 }
 
-/** The answer to `/api/v1` or `/apis/apps/v1`: an APIResourceList. */
+/** The response of `/api/v1` or `/apis/apps/v1`: an APIResourceList. */
 export function readResourceList(at: GroupVersion, document: Json): readonly DiscoveredResource[] {
   const entries = isJsonObject(document) ? objects(document['resources']) : []
   const subresources = new Map<string, string[]>()

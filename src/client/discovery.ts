@@ -1,10 +1,10 @@
 /**
- * Discovery: which resources a server serves, asked when first needed and remembered.
+ * Discovery: which resources a server serves, fetched on first use and cached.
  *
- * The core group is one document (`/api`), all others a second one (`/apis`); servers that know only the old form
- * are asked for each group version by itself, when a kind of it is wanted. A kind that is missing makes the document
- * be fetched again, since a CRD may have come meanwhile; but each document at most once in a few seconds, so that a
- * thousand questions after a missing CRD cost the server one answer. An unchanged document costs it a 304.
+ * The core group is one document (`/api`), all others a second one (`/apis`); from servers without aggregated discovery each
+ * group version is fetched separately, when one of its kinds is requested. A missing kind causes a new fetch, since a CRD may
+ * have been added; but at most one every few seconds, so that a thousand lookups of a missing CRD cost the server one request.
+ * An unchanged document costs a 304.
  */
 import type { Clock } from '../clock/clock.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
@@ -19,12 +19,12 @@ import type { TransportResponse } from '../transport/transport.ts'
 export interface DiscoveryOptions {
   readonly request: (request: RawRequest) => Promise<TransportResponse>
   readonly clock: Clock
-  /** A document is not fetched again within this time because a kind is missing in it. @default 5_000 */
+  /** Minimum interval between fetches caused by a missing kind. @default 5_000 */
   readonly restMs?: number | undefined
 }
 
 export interface CachedDiscovery extends Discovery {
-  /** The server refused a path that discovery had named: what is known may be out of date. */
+  /** The server responded 404 to a path that discovery listed: the cache may be out of date. */
   suspect(): void
 }
 
@@ -33,22 +33,22 @@ interface Held<T> {
   readonly value: T
   readonly fetchedAt: number
   readonly etag: string | undefined
-  /** Must be asked for again before it is used. */
+  /** Must be fetched again before use. */
   readonly isForgotten: boolean
 }
 
-/** A document that is fetched at most once at a time; everyone who asks meanwhile gets the same answer. */
+/** A document with at most one fetch at a time; concurrent callers share its result. */
 interface Source<T> {
-  /** What is known, fetched first if nothing is. */
+  /** The cached document; fetched if there is none. */
   get(): Promise<T>
-  /** What is known, fetched anew unless that was just done. */
+  /** The document, fetched again unless that was done just now. */
   renew(): Promise<T>
   forget(olderThanMs: number): void
 }
 
 type Root = '/api' | '/apis'
 
-/** What was read of a document: a server in this process gives the same bytes to everyone who asks. */
+/** Parsed documents by their bytes: an in-process server sends the same bytes to every client. */
 const readRoots = new WeakMap<Uint8Array, RootDocument>()
 
 export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
@@ -66,7 +66,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
       const begunIn = epoch
       const fetching = fetch(held)
         .then((fetched) => {
-          // When told to forget meanwhile, the answer is good for those who asked before, and for nobody else.
+          // If the cache was dropped meanwhile, the result is valid only for callers that asked before.
           if (epoch === begunIn) held = { ...fetched, fetchedAt: clock.now(), isForgotten: false }
           return fetched.value
         })
@@ -100,7 +100,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
       if (response.status === 304 && held) return { value: held.value, etag: held.etag }
       const value =
         (response.whole && readRoots.get(response.whole)) ?? readRoot(await readJson(response.body, `GET ${path}`))
-      if (!value) throw new MusterError('UnexpectedAnswer', `GET ${path}: the answer is no list of API groups.`)
+      if (!value) throw new MusterError('UnexpectedAnswer', `GET ${path}: the response is not a list of API groups.`)
       if (response.whole) readRoots.set(response.whole, value)
       return { value: held ? keepingDown(held.value, value) : value, etag: response.headers['etag'] }
     })
@@ -121,7 +121,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
     '/api': rootSource('/api'),
     '/apis': rootSource('/apis'),
   }
-  /** For servers of the old form: one a group version asked for. */
+  /** For servers without aggregated discovery: one document per requested group version. */
   const versions = new Map<string, Source<readonly DiscoveredResource[]>>()
   const versionOf = (at: GroupVersion): Source<readonly DiscoveredResource[]> => {
     const key = formatApiVersion(at)
@@ -140,7 +140,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
     const known = pick(document.resources, kind)
     if (known) return known
     const renewed = await root.renew()
-    // The server was upgraded or downgraded in between; the next question finds the right form.
+    // The server was upgraded or downgraded in between; the next lookup detects the form.
     if (renewed.form === 'grouped') return pick(await versionOf(kind).get(), kind)
     const found = pick(renewed.resources, kind)
     const apiVersion = formatApiVersion(kind)
@@ -153,7 +153,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
   const everything = async (root: Root): Promise<readonly DiscoveredResource[]> => {
     const document = await roots[root].get()
     if (document.form === 'aggregated') return document.resources
-    // One server that is down must not hide the others.
+    // One aggregated server that is down must not hide the others.
     const lists = document.versions.map((at) =>
       versionOf(at)
         .get()
@@ -162,7 +162,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
     return (await Promise.all(lists)).flat()
   }
 
-  /** Fetches are shared, so they outlive a caller that gives up. */
+  /** Fetches are shared, so they continue after one caller aborts. */
   const forCaller = async <T>(
     what: string,
     work: () => Promise<T>,
@@ -195,7 +195,7 @@ function pick(resources: readonly DiscoveredResource[], kind: GroupVersionKind):
   return resources.find((one) => one.kind === kind.kind && one.group === kind.group && one.version === kind.version)
 }
 
-/** A server that goes down takes its resources off the list; what it served before is still its to serve. */
+/** An aggregated server that is down disappears from the document; its resources of before still belong to it. */
 function keepingDown(before: RootDocument, now: RootDocument): RootDocument {
   if (before.form !== 'aggregated' || now.form !== 'aggregated' || now.down.size === 0) return now
   const listed = new Set(now.resources.map(formatApiVersion))

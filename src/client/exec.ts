@@ -3,8 +3,7 @@
  *
  *     0 stdin ▶   1 ◀ stdout   2 ◀ stderr   3 ◀ how it ended (a Status)   4 terminal size ▶   255 end of a channel ▶
  *
- * Version 5 of the protocol added 255; before it, a command that reads its input to the end cannot be told where
- * that is.
+ * Version 5 of the protocol added 255; before it, the end of the input could not be signalled to the command.
  */
 import type { Clock } from '../clock/clock.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
@@ -21,13 +20,13 @@ export const execProtocols: readonly string[] = [closingProtocol, 'v4.channel.k8
 
 const channel = { stdin: 0, stdout: 1, stderr: 2, outcome: 3, size: 4, close: 255 } as const
 
-/** Servers refuse messages that are very long. */
+/** Servers reject very long messages. */
 const maxMessageBytes = 32 * 1024
 
-/** Output may overtake the outcome on its way through the server; so long the stream may stay open after it. */
+/** How long the stream may stay open after the exit status: output may arrive later than the status. */
 const graceMs = 5_000
 
-/** Carries one command through on an open stream, and closes it. `what` names the command in messages. */
+/** Runs one command on an open stream, and closes it. `what` names the command in messages. */
 export async function runCommand(
   stream: MessageStream,
   options: Pick<ExecOptions, 'stdin' | 'sizes' | 'onStdout' | 'onStderr' | 'signal'>,
@@ -60,7 +59,7 @@ export async function runCommand(
   }
 }
 
-/** Hands output on until the stream ends; the outcome it brought. */
+/** Passes output on until the stream ends; returns the exit status. */
 function converse(
   stream: MessageStream,
   { onStdout, onStderr }: Pick<ExecOptions, 'onStdout' | 'onStderr'>,
@@ -71,17 +70,17 @@ function converse(
   let outcomeText = ''
   const decoder = new TextDecoder()
 
-  const read = async (told: (status: Status) => void): Promise<Status> => {
+  const read = async (onStatus: (status: Status) => void): Promise<Status> => {
     for await (const message of stream.messages) {
       const content = message.subarray(1)
-      // Servers greet each channel with an empty message.
+      // Servers open each channel with an empty message.
       if (content.length === 0) continue
       if (message[0] === channel.stdout) onStdout?.(content)
       else if (message[0] === channel.stderr) onStderr?.(content)
       else if (message[0] === channel.outcome) {
         outcomeText += decoder.decode(content, { stream: true })
         outcome ??= readOutcome(outcomeText)
-        if (outcome) told(outcome)
+        if (outcome) onStatus(outcome)
       }
     }
     if (outcome) return outcome
@@ -91,11 +90,11 @@ function converse(
   }
 
   return new Promise((resolve, reject) => {
-    const told = (status: Status): void => void (timer ??= clock.after(graceMs, () => resolve(status)))
+    const onStatus = (status: Status): void => void (timer ??= clock.after(graceMs, () => resolve(status)))
     let timer: ReturnType<Clock['after']> | undefined
-    read(told)
+    read(onStatus)
       .catch((error: unknown) => {
-        // The outcome is known: that the line was cut right after it changes nothing.
+        // The exit status is known: a connection that breaks afterwards changes nothing.
         if (outcome && isMusterError(error, 'ConnectionLost')) return outcome
         throw error
       })
@@ -145,7 +144,7 @@ interface Feed {
   stop(): void
 }
 
-/** Passes on what a source brings until it ends or is stopped, even if it never brings anything again. */
+/** Passes on the data of a source until it ends or is stopped, even if the source never yields again. */
 function feed<T>(source: AsyncIterable<T> | undefined, pass: (item: T) => void, ended?: () => void): Feed {
   const iterator = source?.[Symbol.asyncIterator]()
   let isStopped = false

@@ -63,7 +63,7 @@ describe('flow control', () => {
     expect(flow.snapshot()).toEqual({ waiting: 0, taken: 5, waited: 3, waitedMs: 3_000, longestWaitMs: 1_500 })
   })
 
-  it('lets nobody overtake the line', async () => {
+  it('admits requests in order', async () => {
     const clock = virtualClock()
     const flow = createFlowControl({ qps: 1, burst: 1 }, clock)
     const log: string[] = []
@@ -77,7 +77,7 @@ describe('flow control', () => {
     expect(log).toEqual(['a', 'b', 'c'])
   })
 
-  it('lets nobody overtake the line while its timer is late', async () => {
+  it('admits requests in order while its timer is late', async () => {
     let now = 0
     const timers: (() => void)[] = []
     const after = (_ms: number, fire: () => void): Timer => {
@@ -112,7 +112,7 @@ describe('flow control', () => {
     expect(flow.snapshot()).toMatchObject({ waiting: 0, taken: 2 })
   })
 
-  it('refuses limits that would never let anybody through', () => {
+  it('rejects limits that would never admit a request', () => {
     expect(() => createFlowControl({ qps: 0, burst: 1 }, virtualClock())).toThrow('qps')
     expect(() => createFlowControl({ qps: 1, burst: 0 }, virtualClock())).toThrow('burst')
     expect(() => createFlowControl({ qps: Number.NaN, burst: 1 }, virtualClock())).toThrow('qps')

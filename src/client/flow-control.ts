@@ -1,21 +1,21 @@
 /**
- * Flow control: how fast one identity may ask. A bucket holds up to `burst` tokens and gains `qps` of them a second;
- * each request takes one, and who finds none waits in line.
+ * Flow control: a client-side rate limit for one identity. A token bucket holds up to `burst` tokens and gains `qps` per
+ * second; each request takes one, or waits in a queue.
  *
- * Off by default: API servers have fair queues of their own and say `Retry-After`, which is honoured, while a limit
- * on this side mostly hides why things are slow. Set one where a server has no such queues, or to keep one operator
- * from spending what others need; clients of one identity then share one bucket.
+ * Off by default: API servers have priority and fairness and send `Retry-After`, which is honoured, while a client-side limit
+ * mostly hides why things are slow. Set one for a server without fair queues, or to keep one operator from using the capacity
+ * of others; clients of one identity then share one bucket.
  */
 import type { Clock, Timer } from '../clock/clock.ts'
 
 export interface FlowLimits {
-  /** Requests a second in the long run. */
+  /** Sustained requests per second. */
   readonly qps: number
-  /** Requests at once after a rest; at least 1. */
+  /** Burst size; at least 1. */
   readonly burst: number
 }
 
-/** A bucket as data: so many tokens at that moment. */
+/** The state of a bucket: tokens at a point in time. */
 export interface Bucket {
   readonly tokens: number
   readonly at: number
@@ -25,16 +25,16 @@ export function fullBucket(limits: FlowLimits, now: number): Bucket {
   return { tokens: limits.burst, at: now }
 }
 
-/** The bucket with what it has gained since. A clock that steps back takes nothing away. */
+/** The bucket with the tokens gained since. A clock that steps back removes none. */
 export function refill(bucket: Bucket, limits: FlowLimits, now: number): Bucket {
   const gained = (Math.max(now - bucket.at, 0) / 1000) * limits.qps
   return { tokens: Math.min(bucket.tokens + gained, limits.burst), at: now }
 }
 
-/** When the next request may leave. */
+/** When the next request may be sent. */
 export function readyAt(bucket: Bucket, limits: FlowLimits, now: number): number {
   const { tokens } = refill(bucket, limits, now)
-  // A hair below one is one: else rounding makes a waiter wake, find 0.9999… and wait again.
+  // Slightly less than one token counts as one: otherwise rounding wakes a waiter at 0.9999… and makes it wait again.
   return tokens >= almostOne ? now : now + ((1 - tokens) / limits.qps) * 1000
 }
 
@@ -46,18 +46,18 @@ export function takeToken(bucket: Bucket, limits: FlowLimits, now: number): Buck
 const almostOne = 1 - 1e-6
 
 export interface FlowSnapshot {
-  /** Requests in line now. */
+  /** Requests waiting now. */
   readonly waiting: number
-  /** Requests let through so far. */
+  /** Requests admitted so far. */
   readonly taken: number
-  /** Those of them that had to wait, and how long together. */
+  /** How many of them waited, and the total wait. */
   readonly waited: number
   readonly waitedMs: number
   readonly longestWaitMs: number
 }
 
 export interface FlowControl {
-  /** Resolves when it is this request's turn, first come first served; rejects with the signal's reason. */
+  /** Resolves when the request may be sent, first come first served; rejects with the signal's reason. */
   take(signal?: AbortSignal): Promise<void>
   snapshot(): FlowSnapshot
 }
@@ -72,7 +72,7 @@ export function createFlowControl(limits: FlowLimits, clock: Clock): FlowControl
     throw new RangeError(`flow control needs qps > 0 and burst >= 1, not ${limits.qps} and ${limits.burst}`)
   }
   let bucket = fullBucket(limits, clock.now())
-  /** In order of arrival. One who gives up leaves the line and takes no token. */
+  /** In order of arrival. An aborted request leaves the queue and takes no token. */
   const line = new Set<Waiter>()
   let timer: Timer | undefined
   let taken = 0

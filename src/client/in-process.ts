@@ -2,20 +2,20 @@ import { MusterError } from '../kube/errors.ts'
 import { abortable } from './body.ts'
 import type { Handler, Transport, TransportRequest } from '../transport/transport.ts'
 
-/** A request under way, and how to end it from both sides. */
+/** A request in flight, and how either side ends it. */
 interface Passage {
   readonly request: TransportRequest & { readonly signal: AbortSignal }
-  /** Nobody can give it up any more. */
+  /** The request is complete: it can no longer be aborted. */
   readonly arrived: () => void
 }
 
-/** A transport that calls `handler` in this process. No socket, no serialisation beyond the bodies themselves. */
+/** A transport that calls `handler` in this process. No socket, and no serialisation beyond the bodies. */
 export function inProcessTransport(handler: Handler): Transport {
   const underWay = new Set<AbortController>()
   let closed: MusterError | undefined
   let streams = 0
 
-  // Not `AbortSignal.any`: what it refers to weakly outlives every collection but the great ones, and all that it refers to.
+  // Not `AbortSignal.any`: its weak references, and everything they refer to, survive until the next major garbage collection.
   const start = (request: TransportRequest): Passage => {
     if (closed) throw new MusterError('TransportClosed', `${request.method} ${request.path}: the client is closed.`)
     const given = request.signal

@@ -1,4 +1,4 @@
-/** Talking to an API server; README.md beside this file tells when and how. */
+/** A client of the Kubernetes API; see README.md beside this file. */
 export { connect, type ConnectOptions } from './connect.ts'
 export { type ClientOptions, createClient } from './create-client.ts'
 export type {

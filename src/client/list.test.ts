@@ -39,7 +39,7 @@ describe('a list', () => {
 
   it('is an error when it is none', () => {
     for (const answer of [null, 'x', [], {}, { items: {} }] as readonly Json[]) {
-      expect(() => readList(deployments, answer)).toThrow('deployments.apps/v1: the answer is no list.')
+      expect(() => readList(deployments, answer)).toThrow('deployments.apps/v1: the response is not a list.')
     }
   })
 })

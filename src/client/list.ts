@@ -1,7 +1,7 @@
 /**
- * Lists as the API server sends them, and whole lists made of pages.
+ * Lists as the API server sends them, and complete lists read page by page.
  *
- * A server leaves apiVersion and kind out of the items of most lists; here every item has them.
+ * Servers omit apiVersion and kind of items in most lists; here every item has them.
  */
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -9,7 +9,7 @@ import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts
 import type { KubeList, KubeObject } from '../kube/object.ts'
 import type { ListOptions, MetadataObject, Table, WholeListOptions } from './client.ts'
 
-/** The answer to a list of `resource`. */
+/** The response to a list of `resource`. */
 export function readList<T extends KubeObject>(resource: Resource, answer: Json): KubeList<T> {
   const list = listOf(resource, answer)
   const identity = { apiVersion: formatApiVersion(resource), kind: resource.kind }
@@ -18,14 +18,14 @@ export function readList<T extends KubeObject>(resource: Resource, answer: Json)
   return { ...identityOf(resource), ...list, metadata: metadataOf(list), items: items as unknown as readonly T[] }
 }
 
-/** The answer to a list in metadata-only form, or in full where the server cannot do better. */
+/** The response to a metadata-only list, or to a full one where the server does not support that. */
 export function readMetadataList(resource: Resource, answer: Json): KubeList<MetadataObject> {
   const list = listOf(resource, answer)
   const items = itemsOf(list).map((item) => readMetadata(resource, item))
   return { ...identityOf(resource), metadata: metadataOf(list), items }
 }
 
-/** Metadata under the object's own kind, whatever representation it came in. */
+/** Metadata with the object's own kind, whatever the representation. */
 export function readMetadata(resource: Resource, answer: Json): MetadataObject {
   if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: no object came.`)
   return {
@@ -51,8 +51,8 @@ export function readTable(resource: Resource, answer: Json): Table {
 }
 
 /**
- * All pages as one list, at the version of the first. When the token of a page expires half-way the list is asked
- * for once more, in one piece: pages that took too long once would take too long again.
+ * All pages as one list, at the version of the first page. If a continue token expires, the list is requested once more
+ * without pages: paging that took too long once would do so again.
  */
 export async function readPages<T extends KubeObject>(
   resource: Resource,
@@ -85,9 +85,9 @@ function wholeList<T extends KubeObject>(list: KubeList<T>): KubeList<T> {
 }
 
 function listOf(resource: Resource, answer: Json): JsonObject {
-  // Go writes an empty list as null.
+  // Go writes a nil slice as null.
   if (isJsonObject(answer) && (answer['items'] === null || Array.isArray(answer['items']))) return answer
-  throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: the answer is no list.`)
+  throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: the response is not a list.`)
 }
 
 function identityOf(resource: Resource): { readonly apiVersion: string; readonly kind: string } {

@@ -1,6 +1,6 @@
 /**
- * From where we are to a {@link Connection}: a kubeconfig that was named, KUBECONFIG, ~/.kube/config, or the service
- * account of the Pod we run in; the first that is there.
+ * Finds the {@link Connection}: a given kubeconfig, KUBECONFIG, ~/.kube/config, or the service account of the Pod; the first
+ * that exists.
  */
 import { errorCode } from '../system/error-code.ts'
 import { delimiter, join } from 'node:path'
@@ -33,7 +33,7 @@ export interface ConnectionOptions extends Partial<Omit<CredentialOptions, 'mach
   readonly context?: string | undefined
   /** @default the machine's clock */
   readonly clock?: Clock | undefined
-  /** @default the machine we run on */
+  /** @default the real machine */
   readonly machine?: Machine | undefined
 }
 
@@ -43,11 +43,11 @@ export interface LoadConnectionOptions extends ConnectionOptions {
 }
 
 export interface KubeconfigTrust {
-  /** What the kubeconfig came from, for messages: `Secret kyma-system/cluster-a`. @default "kubeconfig" */
+  /** The source of the kubeconfig, for messages: `Secret kyma-system/cluster-a`. @default "kubeconfig" */
   readonly source?: string | undefined
-  /** Whether it may name files of this machine. @default false */
+  /** Whether it may refer to files of this machine. @default false */
   readonly allowFiles?: boolean | undefined
-  /** Whether it may name programs to run on this machine. @default false */
+  /** Whether it may run programs (exec plugins) on this machine. @default false */
   readonly allowExec?: boolean | undefined
 }
 
@@ -76,8 +76,8 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
 }
 
 /**
- * The connection of a kubeconfig that is no file, such as one held in a Secret. It is input of somebody else: unless
- * allowed, it may not make us read our files or run our programs.
+ * The connection of a kubeconfig that is not a file, such as one from a Secret. It is untrusted input: unless allowed, it
+ * must not make this process read files or run programs.
  */
 export async function connectionFromKubeconfig(
   kubeconfig: string | object,
@@ -143,12 +143,12 @@ async function connectionTo(chosen: ChosenContext, options: ConnectionOptions): 
       insecureSkipVerify: cluster.insecureSkipTlsVerify,
       serverName: cluster.tlsServerName || undefined,
     },
-    // As kubectl does: nothing secret over a connection that anybody can read.
+    // As kubectl does: no secrets over an unencrypted connection.
     credentials: secure
       ? await userCredentials(chosen.user, clusterInfo(chosen, ca), { ...options, clock, machine })
       : anonymousCredentials,
     impersonate: impersonationOf(chosen.user.value),
-    // Empty in a kubeconfig means: what the environment says.
+    // An empty value in a kubeconfig means: use the environment.
     proxyUrl: cluster.proxyUrl || undefined,
     namespace: chosen.namespace ?? 'default',
   }
@@ -158,7 +158,7 @@ function impersonationOf({ as, asUid, asGroups, asUserExtra }: KubeconfigUser): 
   return as ? { user: as, uid: asUid || undefined, groups: asGroups, extra: asUserExtra } : undefined
 }
 
-/** The cluster in the words of an ExecCredential. */
+/** The cluster in the format of an ExecCredential. */
 function clusterInfo({ cluster: { value } }: ChosenContext, ca: string | undefined): Json {
   const config = value.extensions?.find(({ name }) => name === 'client.authentication.k8s.io/exec')?.extension
   return {

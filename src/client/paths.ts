@@ -1,9 +1,9 @@
-/** The URLs of requests: where a list, a watch or one object is, and the query that says which part of it. */
+/** URLs of requests: path and query of a list, a watch or one object. */
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource, resourcePath } from '../kube/kind.ts'
 import type { ListOptions, ObjectRef, WatchOptions } from './client.ts'
 
-/** Query parameters; `undefined` and `false` are left out, a list repeats its name. */
+/** Query parameters; `undefined` and `false` are omitted, an array repeats its name. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
 export function withQuery(path: string, query: Query): string {
@@ -32,7 +32,7 @@ export function listPath(
     fieldSelector: options.fieldSelector || undefined,
     limit: options.limit || undefined,
     continue: options.continue || undefined,
-    // The token holds the version of the first page; servers refuse to be told twice.
+    // The token contains the version of the first page; servers reject a second one.
     resourceVersion: isFirst ? options.resourceVersion : undefined,
     resourceVersionMatch: isFirst ? options.resourceVersionMatch : undefined,
     ...query,
@@ -53,15 +53,15 @@ export function watchPath(resource: Resource, options: Omit<WatchOptions, 'signa
 }
 
 /**
- * The path of one object. A name that is empty or climbs the path would turn a request for one object into one for
- * all of them: better no request than a DELETE of a collection.
+ * The path of one object. An empty name, or one with `..`, would turn a request for one object into one for the collection:
+ * it is rejected, so that no DELETE hits a collection.
  */
 export function objectPath(resource: Resource, ref: ObjectRef, subresource?: string): string {
   checkSegment(resource, 'name', ref.name)
   return resourcePath(resource, { namespace: namespaceOf(resource, ref.namespace), name: ref.name, subresource })
 }
 
-/** The path that objects are created under, and collections deleted from. */
+/** The path of the collection: create, deletecollection. */
 export function collectionPath(resource: Resource, namespace: string | undefined): string {
   return resourcePath(resource, { namespace: namespaceOf(resource, namespace) })
 }

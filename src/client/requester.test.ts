@@ -142,7 +142,7 @@ describe('a request', () => {
       asking.catch(() => undefined)
       await clock.advance(100)
       abort.abort()
-      await expect(asking).rejects.toMatchObject({ name: 'Aborted', message: 'GET /x: given up by the caller.' })
+      await expect(asking).rejects.toMatchObject({ name: 'Aborted', message: 'GET /x: aborted by the caller.' })
     }
   })
 

@@ -1,6 +1,6 @@
 /**
- * One request below the verbs: waits for its turn, sends, retries what is safe to retry, and turns refusals into
- * errors. Everything is within one deadline and ends at once when the caller gives up.
+ * One request below the verbs: applies flow control, sends, retries where that is safe, and turns error responses into
+ * errors. One deadline covers everything, and the caller can abort at any time.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Random } from '../clock/random.ts'
@@ -48,11 +48,11 @@ export function createRequester(options: RequesterOptions): Requester {
     },
     body: raw.body,
     signal: deadline.signal,
-    // The deadline holds for all attempts; the transport's own patience must not be shorter than what is left.
+    // The deadline covers all attempts; the transport's own time-out must not be shorter than the rest of it.
     headTimeoutMs: Number.isFinite(deadline.at) ? Math.max(deadline.at - clock.now(), 1) : undefined,
   })
 
-  /** Runs `attempt` in turn, again where that is safe, until the deadline. */
+  /** Runs `attempt`, and again where that is safe, until the deadline. */
   const run = <T>(raw: RawRequest, deadline: Deadline, attempt: () => Promise<T>): Promise<T> => {
     const go = (): Promise<T> => {
       requests++
@@ -81,14 +81,14 @@ export function createRequester(options: RequesterOptions): Requester {
   const exchange = async (raw: RawRequest, deadline: Deadline): Promise<TransportResponse> => {
     const response = await transport.send(toTransport(raw, deadline))
     if (deadline.signal.aborted) {
-      // The race was lost while the answer came: nobody is there to read it.
+      // Aborted while the response arrived: it has no reader.
       leave(response.body)
       throw deadline.signal.reason as Error
     }
     const warnings = onWarning && response.headers['warning']
     if (warnings) for (const warning of parseWarnings(warnings)) onWarning(warning, raw)
     if (!isWanted(raw, response.status)) throw await apiError(raw, response, clock.now())
-    // What is there from the start need not be waited for.
+    // A complete body needs no waiting.
     if (raw.streaming || response.whole) return response
     const whole = await readBytes(response.body)
     return { ...response, body: bodyOf(whole), whole }

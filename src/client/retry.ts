@@ -1,29 +1,28 @@
 /**
- * Which failed request may be asked again, and when.
+ * Which failed requests are retried, and when.
  *
- * Two questions decide. Is it certain that the server did not act? Then anything may be asked again. If it may have
- * acted (the connection broke, it answered 5xx, it kept silent), then only what is *repeatable*: what does no more
- * when carried out twice than once, whatever others do in between.
+ * Two questions decide. Is it certain that the server did not carry out the request? Then any request is retried. Otherwise
+ * (the connection broke, 5xx, time-out) only an *idempotent* one: a request that has the same effect when it is carried out
+ * twice, whatever other clients do in between.
  *
- * | request                                          | repeatable | because                                          |
+ * | request                                          | idempotent | because                                          |
  * | ------------------------------------------------ | ---------- | ------------------------------------------------ |
  * | get, list, opening of a watch or of logs         | yes        | reads                                            |
  * | anything with dryRun                             | yes        | changes nothing                                  |
- * | apply                                            | yes        | says what is to be, not what is to change        |
- * | update with resourceVersion                      | yes        | a second one meets `Conflict`, never changes more |
+ * | apply                                            | yes        | states the desired fields, not a change          |
+ * | update with resourceVersion                      | yes        | the second one fails with `Conflict`             |
  * | merge or strategic patch with resourceVersion    | yes        | the same                                         |
  * | JSON patch that tests resourceVersion            | yes        | the same                                         |
- * | delete with a uid or resourceVersion             | yes        | a namesake made meanwhile is another object      |
- * | update, patch without resourceVersion            | no         | would undo what others changed in between        |
- * | delete without preconditions                     | no         | would delete a namesake made in between          |
- * | create                                           | no         | a second one meets the first: `AlreadyExists`, or two objects with generateName |
- * | deletecollection, eviction, token, exec          | no         | act anew each time                               |
+ * | delete with a uid or resourceVersion             | yes        | an object recreated meanwhile does not match     |
+ * | update, patch without resourceVersion            | no         | would undo other clients' changes in between     |
+ * | delete without preconditions                     | no         | would delete an object recreated in between      |
+ * | create                                           | no         | `AlreadyExists`, or two objects with generateName |
+ * | deletecollection, eviction, token, exec          | no         | have an effect each time                         |
  *
- * Certain not to have acted: no connection came about; 429 (but not when a disruption budget holds an eviction:
- * that is an answer, and the caller's to hear); 503 with `Retry-After` in a Status, as API servers give it while
- * they start and stop.
+ * Certainly not carried out: no connection was made; 429 (except when a disruption budget blocks an eviction: that is a
+ * result for the caller); 503 with `Retry-After` in a Status, as API servers send it while they start and stop.
  *
- * A repeated update or delete may meet the traces of its own first try, as `Conflict` or `NotFound`: the error then
+ * A retried update or delete may fail because its first attempt succeeded, with `Conflict` or `NotFound`: the error then
  * has the earlier failure as its cause.
  */
 import type { Clock } from '../clock/clock.ts'
@@ -34,9 +33,9 @@ import { ApiError, isHeldByBudget } from './api-error.ts'
 import type { DeleteOptions, PatchType } from './client.ts'
 
 export interface RetryPolicy {
-  /** Tries in all, the first included. @default 5 */
+  /** Attempts in total, including the first. @default 5 */
   readonly attempts: number
-  /** The wait before the second try; doubled before each further one, and spread by half. @default 250 */
+  /** The wait before the second attempt; doubled for each further one, with a jitter of half. @default 250 */
   readonly baseMs: number
   /** @default 8_000 */
   readonly maxMs: number
@@ -59,7 +58,7 @@ export type RetryableWrite =
       readonly preconditions?: DeleteOptions['preconditions']
     }
 
-/** Whether a write does no more when carried out twice; the table above. */
+/** Whether a write is idempotent; see the table above. */
 export function isRepeatable(write: RetryableWrite): boolean {
   if (write.dryRun) return true
   switch (write.verb) {
@@ -107,23 +106,23 @@ function isCertainlyUndone(error: MusterError): boolean {
 
 export interface RetryableFailure {
   readonly error: unknown
-  /** Tries that have failed, this one included. */
+  /** Failed attempts, including this one. */
   readonly failures: number
   readonly repeatable: boolean
   readonly now: number
-  /** When the whole request runs out of time. */
+  /** The deadline of the whole request. */
   readonly deadline: number
 }
 
-/** How long to wait before the next try; `undefined`: do not try again. */
+/** How long to wait before the next attempt; `undefined`: do not retry. */
 export function retryDelay(failure: RetryableFailure, policy: RetryPolicy, random: Random): number | undefined {
   const { error, failures, repeatable, now, deadline } = failure
   if (!(error instanceof MusterError) || failures >= policy.attempts) return undefined
   if (!isCertainlyUndone(error) && !(repeatable && mayHaveActed.has(error.name))) return undefined
   const backoff = jitter(Math.min(policy.baseMs * 2 ** (failures - 1), policy.maxMs), random, 0.5)
-  // What the server asks for is the least: those who were told the same must not come back together.
+  // `Retry-After` is the minimum, plus jitter: clients that got the same value must not return at the same time.
   const wait = (error.retryAfterMs ?? 0) + backoff
-  // A wait that outlasts the deadline helps nobody: better to say now what went wrong.
+  // A wait beyond the deadline is pointless: fail now with the cause.
   return now + wait < deadline ? wait : undefined
 }
 
@@ -137,7 +136,7 @@ export interface RetryLoop {
   readonly onWait?: ((ms: number) => void) | undefined
 }
 
-/** Runs `attempt` until it succeeds or its failure is final. */
+/** Runs `attempt` until it succeeds or fails for good. */
 export async function withRetries<T>(loop: RetryLoop, attempt: () => Promise<T>): Promise<T> {
   const { policy, clock, random, repeatable, deadline, signal } = loop
   let earlier: unknown

@@ -1,12 +1,12 @@
 /**
- * `Warning` headers: how an API server speaks of deprecated versions, unknown fields and doubtful values without
- * refusing them. One header may hold several, each `code agent "text"` with an optional quoted date.
+ * `Warning` headers: API servers warn of deprecated versions, unknown fields and doubtful values without rejecting the
+ * request. One header may hold several, each `code agent "text"` with an optional quoted date.
  */
 
 export interface ServerWarning {
-  /** 299 for all that Kubernetes sends. */
+  /** 299 for all warnings of Kubernetes. */
   readonly code: number
-  /** Who warns; `-` when it does not say. */
+  /** The source of the warning; `-` if unknown. */
   readonly agent: string
   readonly text: string
 }
@@ -14,7 +14,7 @@ export interface ServerWarning {
 /** Escapes stand in the text: `\"` and `\\`, as everywhere in HTTP. */
 const warning = /^\s*(?:,\s*)?(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*/s
 
-/** The warnings of a header. What cannot be read ends the list: a warning is never worth a failed request. */
+/** The warnings of a header. An unreadable part ends the list: a warning never fails a request. */
 export function parseWarnings(header: string): readonly ServerWarning[] {
   const warnings: ServerWarning[] = []
   let rest = header

@@ -1,4 +1,4 @@
-/** One line of a watch as an event. */
+/** One line of a watch, parsed as an event. */
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
@@ -6,7 +6,7 @@ import type { WatchEvent } from './client.ts'
 
 const types: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'])
 
-/** Fails with `ProtocolError` on anything that is no event: an event must not be lost because it could not be read. */
+/** Fails with `ProtocolError` on anything that is not an event: an unreadable event must not be lost silently. */
 export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
   line: string,
   what = 'the watch',
@@ -19,7 +19,7 @@ export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
     throw new MusterError('ProtocolError', `${what}: a line of ${line.length} characters is no JSON.`)
   }
   if (!isJsonObject(event) || !isJsonObject(event['object'])) {
-    throw new MusterError('ProtocolError', `${what}: a line is no event.`)
+    throw new MusterError('ProtocolError', `${what}: a line is not a watch event.`)
   }
   if (!types.has(event['type'])) {
     throw new MusterError('ProtocolError', `${what}: an event has the unknown type ${JSON.stringify(event['type'])}.`)

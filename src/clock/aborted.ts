@@ -1,4 +1,4 @@
-/** Resolves when the signal comes: what a program waits for that runs until it is told to end. */
+/** Resolves when the signal is aborted: for programs that run until they are stopped. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -3,7 +3,7 @@ export interface Timer {
   cancel(): void
 }
 
-/** Where time comes from. `now` is milliseconds since the epoch; nothing else may read the machine's clock. */
+/** The source of time. `now` is milliseconds since the epoch; no other code reads the machine's clock. */
 export interface Clock {
   now(): number
   /** Calls `fire` once, `ms` from now. A timer does not keep the process alive. */
@@ -12,7 +12,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** `sleep` in terms of `after`: the same for every clock. */
+/** `sleep` in terms of `after`, the same for every clock. */
 export function sleepOn(after: Clock['after'], ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

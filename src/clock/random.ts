@@ -1,4 +1,4 @@
-/** Where chance comes from. */
+/** The source of randomness. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number
@@ -19,7 +19,7 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-/** `ms` spread over [1 − share, 1 + share), so that many waiters do not wake together. */
+/** `ms` with jitter over [1 − share, 1 + share), so that many waiters do not wake at the same time. */
 export function jitter(ms: number, random: Random, share = 0.2): number {
   return ms * (1 + share * (2 * random.next() - 1))
 }

@@ -1,6 +1,6 @@
 import { type Clock, sleepOn, type Timer } from './clock.ts'
 
-/** The longest delay Node's timers take; a longer one would fire at once. */
+/** The longest delay of Node's timers; a longer one would fire at once. */
 const longestMs = 2 ** 31 - 1
 
 function after(ms: number, fire: () => void): Timer {

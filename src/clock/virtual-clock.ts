@@ -1,15 +1,15 @@
 /**
- * A clock that moves only when told. Between two timers it lets every promise that is ready run, so an hour of
- * retries and time-outs takes milliseconds and always happens in the same order.
+ * A clock that moves only on request. Between two timers it runs every ready promise, so an hour of retries and time-outs
+ * takes milliseconds and always has the same order.
  */
 import { type Clock, sleepOn, type Timer } from './clock.ts'
 
 export interface VirtualClock extends Clock {
-  /** Moves `ms` ahead, firing what falls due in order, each at its own moment. */
+  /** Advances by `ms`, firing due timers in order, each at its own time. */
   advance(ms: number): Promise<void>
-  /** Lets everything that is ready run, without moving time. */
+  /** Runs everything that is ready, without advancing time. */
   settle(): Promise<void>
-  /** Moves ahead, timer by timer, until `done` says so. Fails when `limitMs` pass first. */
+  /** Advances timer by timer until `done` returns true. Fails if `limitMs` pass first. */
   until(done: () => boolean, limitMs?: number): Promise<void>
 }
 
@@ -19,7 +19,7 @@ interface Pending {
   readonly fire: () => void
 }
 
-/** Turns of the event loop that let a chain of promises and in-process streams run dry. */
+/** Turns of the event loop after which a chain of promises and in-process streams is done. */
 const settleTurns = 8
 
 export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock {

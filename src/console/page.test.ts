@@ -58,7 +58,7 @@ describe('the page of the console', () => {
     expect(pageText('index.html')).not.toMatch(/\son\w+=|\sstyle=|<style|<script(?![^>]* src=)/)
   })
 
-  it('tells browsers to take nothing from elsewhere, and to show it in nobody’s frame', async () => {
+  it('forbids foreign origins and framing by its policy', async () => {
     const url = await served()
     for (const path of ['/', '/console.js']) {
       const { headers } = await fetch(`${url}${path}`)

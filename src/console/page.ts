@@ -1,13 +1,13 @@
 /**
- * The console's page, as a browser gets it. Its files lie in `web/`: in a checkout as they were written, types stripped on
- * the way out; in a package as the build left them. They are read when somebody looks for the first time, and never again.
+ * Serves the files of the console page to the browser. They are in `web/`: in a checkout as sources, with types stripped on
+ * the fly; in a package as built. They are read on the first request and then cached.
  *
- * What the page shows it asks for itself, at `/report` beside it.
+ * The page fetches its data itself, from `/report` beside it.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import type { PageFile } from '../manager/observability/status-server.ts'
 
-/** All there is: a path that is not here leads nowhere. */
+/** All files: every other path is a 404. */
 const files: ReadonlyMap<string, string> = new Map([
   ['/', 'index.html'],
   ['/console.css', 'console.css'],
@@ -23,7 +23,7 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Nothing from elsewhere, nothing inline, in nobody's frame; and no text can become markup. */
+/** Content security policy: nothing from other origins, nothing inline, no framing, and no text can become markup. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ const policy = [
 
 const headers = { 'content-security-policy': policy, 'cross-origin-opener-policy': 'same-origin' }
 
-/** For the `page` of a status server. */
+/** For the option `page` of a status server. */
 export function consolePage(): (path: string) => PageFile | undefined {
   const read = new Map<string, string>()
   return (path) => {
@@ -51,7 +51,7 @@ export function consolePage(): (path: string) => PageFile | undefined {
   }
 }
 
-/** The names of its files, as `pageText` takes them. */
+/** The file names, as `pageText` takes them. */
 export const pageFiles: readonly string[] = [...files.values()]
 
 /** A file as it is served. The build writes the same. */
@@ -66,7 +66,7 @@ export function pageText(name: string): string {
 
 function javaScriptOf(source: string): string {
   const { stripTypeScriptTypes } = process.getBuiltinModule('node:module')
-  // That this is experimental is for us to know, and nothing for whoever looks at their operators.
+  // Suppresses the warning that type stripping is experimental: users of the console cannot act on it.
   const warn = Object.getOwnPropertyDescriptor(process, 'emitWarning')!
   process.emitWarning = () => undefined
   try {

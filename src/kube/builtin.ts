@@ -1,9 +1,9 @@
 /**
- * The kinds that every cluster has, as data: their schemas and how they are served. Generated from the OpenAPI document
- * of one Kubernetes minor by `scripts/generate-kube.ts`; a running cluster's own document is the truth about that
- * cluster, this table is the truth where there is none (offline, embedded, simulated).
+ * The built-in kinds, as data: their schemas and resources. Generated from the OpenAPI document of one Kubernetes minor by
+ * `scripts/generate-kube.ts`; a running cluster's own document takes precedence, this table is used where there is none
+ * (offline, embedded, simulated).
  *
- * Nothing is loaded until the first question, then once. The tables are JSON modules beside this file.
+ * Loaded on first use, once. The tables are JSON modules beside this file.
  */
 import { createRequire } from 'node:module'
 import type { GroupVersionKind, Resource } from './kind.ts'
@@ -19,7 +19,7 @@ export interface BuiltinResource extends Resource {
   readonly subresources: readonly BuiltinSubresource[]
 }
 
-/** `pods/status`, `deployments/scale`: what it answers with may be another kind than its resource's. */
+/** `pods/status`, `deployments/scale`: its kind may differ from that of the resource. */
 export interface BuiltinSubresource extends GroupVersionKind {
   readonly name: string
   readonly definition?: string
@@ -28,33 +28,33 @@ export interface BuiltinSubresource extends GroupVersionKind {
 
 interface KindIndex {
   readonly resources: ReadonlyMap<string, BuiltinResource>
-  /** Kinds of subresources too (Scale, Eviction), which are no resources of their own. */
+  /** Including kinds of subresources (Scale, Eviction), which are not resources themselves. */
   readonly definitions: ReadonlyMap<string, string>
 }
 
-// Synchronous on purpose: merging and applying are pure functions, and a table must not make them wait.
+// Synchronous on purpose: merging and applying are pure functions and must not become async for a table.
 const load = createRequire(import.meta.url)
 
 let definitions: Definitions | undefined
 let resources: readonly BuiltinResource[] | undefined
 let index: KindIndex | undefined
 
-/** Every built-in schema by its name; what `$ref`s in them point at. */
+/** Every built-in schema by name; the targets of `$ref`s. */
 export function builtinDefinitions(): Definitions {
   return (definitions ??= load('./schema/definitions.json') as Definitions)
 }
 
-/** Every resource that an API server can serve by itself, alpha versions included; ordered by group, version and plural. */
+/** Every resource that an API server itself can serve, alpha versions included; ordered by group, version and plural. */
 export function builtinResources(): readonly BuiltinResource[] {
   return (resources ??= load('./schema/resources.json') as readonly BuiltinResource[])
 }
 
-/** How a kind is served; undefined for what is no built-in resource. */
+/** The resource of a kind; undefined if it is not built in. */
 export function builtinResource(kind: GroupVersionKind): BuiltinResource | undefined {
   return kindIndex().resources.get(key(kind))
 }
 
-/** The schema of a kind; undefined for what is not built in. */
+/** The schema of a kind; undefined if it is not built in. */
 export function builtinSchema(kind: GroupVersionKind): Schema | undefined {
   const name = kindIndex().definitions.get(key(kind))
   return name === undefined ? undefined : builtinDefinitions()[name]

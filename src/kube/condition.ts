@@ -1,8 +1,8 @@
 /**
- * Standard conditions (`metav1.Condition`): what is known about an object, one observation a type.
+ * Standard conditions (`metav1.Condition`): one observation per type.
  *
- * Everything here is pure and gives the same array back when nothing changed: who compares by identity writes no
- * status that says nothing new, and wakes nobody.
+ * Everything here is pure and returns the same array if nothing changed: a caller that compares by identity writes no status
+ * without a change, and causes no reconcile.
  */
 import { formatTime, parseTime } from './duration.ts'
 import { checkQualifiedName } from './name.ts'
@@ -13,9 +13,9 @@ export interface Condition {
   /** `Ready`, or `example.com/Ready`. */
   readonly type: string
   readonly status: ConditionStatus
-  /** One word for programs: `MinimumReplicasAvailable`. */
+  /** Machine-readable: `MinimumReplicasAvailable`. */
   readonly reason: string
-  /** For people; may be empty. */
+  /** Human-readable; may be empty. */
   readonly message: string
   /** When `status` last changed, and only that. */
   readonly lastTransitionTime: string
@@ -23,11 +23,11 @@ export interface Condition {
   readonly observedGeneration?: number
 }
 
-/** A condition as a controller states it. */
+/** A condition as a controller sets it. */
 export interface ConditionUpdate extends Omit<Condition, 'message' | 'lastTransitionTime'> {
   /** @default "" */
   readonly message?: string
-  /** Where the moment of the change is known. @default now, when the status changes */
+  /** If the time of the change is known. @default now, if the status changes */
   readonly lastTransitionTime?: string
 }
 
@@ -43,7 +43,7 @@ export function isConditionFalse(conditions: readonly Condition[] | undefined, t
   return findCondition(conditions, type)?.status === 'False'
 }
 
-/** The conditions with this one set; the same array when it says nothing new. */
+/** The conditions with this one set; the same array if nothing changes. */
 export function setCondition(
   conditions: readonly Condition[] | undefined,
   update: ConditionUpdate,
@@ -67,12 +67,12 @@ export function setCondition(
 }
 
 function saysTheSame(a: Condition, b: Condition): boolean {
-  // In Go there is no difference between generation 0 and none.
+  // In Go, generation 0 and an absent one are the same.
   const sameGeneration = (a.observedGeneration ?? 0) === (b.observedGeneration ?? 0)
   return sameGeneration && a.reason === b.reason && (a.message ?? '') === b.message
 }
 
-/** The conditions without that type; the same array when it was not there. */
+/** The conditions without that type; the same array if it is absent. */
 export function removeCondition(conditions: readonly Condition[], type: string): readonly Condition[] {
   const rest = conditions.filter((condition) => condition.type !== type)
   return rest.length === conditions.length ? conditions : rest
@@ -83,7 +83,7 @@ const longestType = 316
 const longestReason = 1024
 const longestMessage = 32_768
 
-/** Everything for which a server would refuse the condition; empty when it is fine. */
+/** All reasons for which a server would reject the condition; empty if it is valid. */
 export function checkCondition(condition: Condition): readonly string[] {
   const { type, status, reason, message, lastTransitionTime, observedGeneration = 0 } = condition
   const rules: readonly (readonly [boolean, string])[] = [

@@ -1,17 +1,17 @@
 /**
- * All that a selector says about one label or field: may it be absent, and which values may it have.
+ * All requirements of a selector on one label or field: may it be absent, and which values may it have.
  *
- * Requirements narrow a constraint one after the other; two constraints compare (is one within the other?) and join
- * (what holds for both?). Selectors are read into constraints for that and written back as requirements.
+ * Requirements narrow a constraint one after the other; two constraints can be compared (is one within the other?) and joined
+ * (what holds for both?). For this, selectors are converted to constraints and back to requirements.
  */
 import { parseInt64 } from './int64.ts'
 
 export interface Constraint {
   readonly absent: boolean
-  /** The values it may have. Empty: none, so it must be absent, and if it may not be either, nothing satisfies this. */
+  /** The allowed values. Empty: no value, so it must be absent; if it may not be absent either, the constraint is unsatisfiable. */
   readonly only?: ReadonlySet<string> | undefined
   readonly never: ReadonlySet<string>
-  /** Integers that it must exceed, or stay below. */
+  /** Integers: exclusive lower and upper bound. */
   readonly above?: bigint | undefined
   readonly below?: bigint | undefined
 }
@@ -22,7 +22,7 @@ export type Constraints = ReadonlyMap<string, Constraint>
 /** A label may be absent. */
 export const anyLabel: Constraint = { absent: true, never: new Set() }
 
-/** A field always has a text, if only the empty one. */
+/** A field always has a text, possibly empty. */
 export const anyField: Constraint = { absent: false, never: new Set() }
 
 export function mustExist(known: Constraint): Constraint {
@@ -49,7 +49,7 @@ export function mustBeBelow(known: Constraint, bound: bigint): Constraint {
   return sift({ ...known, absent: false, below: known.below === undefined ? bound : lesser(known.below, bound) })
 }
 
-/** Takes out of `only` what the rest of the constraint forbids. */
+/** Removes values from `only` that the rest of the constraint forbids. */
 function sift(constraint: Constraint): Constraint {
   const { only, ...rest } = constraint
   return only ? { ...constraint, only: new Set([...only].filter((value) => allows(rest, value))) } : constraint
@@ -67,7 +67,7 @@ function isUnsatisfiable(constraints: Constraints): boolean {
   return constraints.values().some(({ absent, only }) => !absent && only?.size === 0)
 }
 
-/** Whether all that satisfies `a` satisfies `b`; `other` holds for what `a` does not name. Errs to false only. */
+/** Whether everything that satisfies `a` satisfies `b`; `other` applies to keys that `a` does not name. Errs to false only. */
 export function isWithin(a: Constraints, b: Constraints, other: Constraint): boolean {
   return isUnsatisfiable(a) || b.entries().every(([key, wide]) => isNarrower(a.get(key) ?? other, wide))
 }
@@ -83,7 +83,7 @@ function isNarrower(tight: Constraint, wide: Constraint): boolean {
   )
 }
 
-/** What holds for all that satisfies `a` or `b`, key by key. */
+/** What holds for everything that satisfies `a` or `b`, key by key. */
 export function joinConstraints(a: Constraints, b: Constraints): Constraints {
   return new Map(
     a.entries().flatMap(([key, left]) => {

@@ -1,9 +1,9 @@
-/** How far the deletion of an object has come, by what the object itself says. */
+/** The progress of the deletion of an object, judged by the object itself. */
 import type { KubeObject, Status } from './object.ts'
 
 /**
- * Marked for deletion, its grace is over, and nothing holds it: neither a finalizer nor, for a namespace, its contents.
- * A server that is given such an object, or answers a change with one, has deleted it.
+ * Marked for deletion, grace period over, and no finalizer left (nor, for a namespace, contents). A server that is sent such an
+ * object, or responds to a change with one, has deleted it.
  */
 export function isReleased(object: KubeObject): boolean {
   const { metadata, kind, apiVersion } = object
@@ -14,7 +14,7 @@ export function isReleased(object: KubeObject): boolean {
   return (spec?.finalizers ?? []).length === 0
 }
 
-/** A delete answers with the object, marked, when something keeps it for now; otherwise as it was, or with a Status. */
+/** A delete responds with the marked object if finalizers keep it; otherwise with its last state, or with a Status. */
 export function isStillThere<T extends KubeObject>(answer: T | Status): answer is T {
   if (answer.kind === 'Status') return false
   const object = answer as T

@@ -1,10 +1,10 @@
 /**
- * Spans and points of time as Kubernetes writes them: `metav1.Duration` is Go's notation (`1h30m0s`, `250ms`),
- * `metav1.Time` and `MicroTime` are RFC 3339 in UTC.
+ * Durations and times as Kubernetes writes them: `metav1.Duration` is Go's notation (`1h30m0s`, `250ms`), `metav1.Time` and
+ * `MicroTime` are RFC 3339 in UTC.
  *
- * A duration is a `bigint` of nanoseconds, as in Go: a `number` would lose nanoseconds after 104 days, and what is
- * read must be written back unchanged. Who wants to wait takes {@link durationToMs}. A point of time is a `number` of
- * milliseconds since the epoch, as a clock gives it.
+ * A duration is a `bigint` of nanoseconds, as in Go: a `number` would lose nanoseconds after 104 days, and a value that is read
+ * must be written back unchanged. For timers there is {@link durationToMs}. A time is a `number` of milliseconds since the
+ * epoch, as from a clock.
  */
 import { MusterError } from './errors.ts'
 import { trimEnd } from './trim-end.ts'
@@ -25,10 +25,10 @@ const units: ReadonlyMap<string, bigint> = new Map([
 
 const partPattern = /(\d*)(?:\.(\d*))?([^\d.]*)/gy
 
-/** As many as 2^63 nanoseconds have. */
+/** The number of digits of 2^63. */
 const mostDigits = 19
 
-/** One more than the longest, which only a negative duration can be. */
+/** One more than the longest positive duration; only a negative one can have it. */
 const beyondLongest = 2n ** 63n
 
 /**
@@ -40,7 +40,7 @@ export function parseDuration(text: string): Duration {
   if (unsigned === '0') return 0n
   let total = 0n
   let end = 0
-  // What is read and is no part ends the search: each character is read by one attempt.
+  // Text that is not a part ends the search: each character is read by one attempt.
   for (const [part, whole = '', fraction = '', unit = ''] of unsigned.matchAll(partPattern)) {
     if (unit === '') break
     const scale = units.get(unit)
@@ -58,7 +58,7 @@ export function parseDuration(text: string): Duration {
   return total
 }
 
-/** The part of a unit that digits after the point stand for, cut to nanoseconds by the same rounding as in Go. */
+/** The fraction of a unit after the decimal point, truncated to nanoseconds with the rounding of Go. */
 function fractionOf(digits: string, scale: bigint): bigint {
   let value = 0n
   let divisor = 1
@@ -114,14 +114,14 @@ export function formatTime(ms: number): string {
   return lastTime
 }
 
-// Most times that are written are those of now, and of one second there are many.
+// Most times are written in the current second, many times over.
 let lastSecond = Number.NaN
 let lastTime = ''
 
-/** By counting days: the first `Date` of a process makes it read its tables of time zones, which are a megabyte. */
+/** By counting days: the first `Date` of a process loads the time zone tables, which are a megabyte. */
 function countedTime(second: number): string {
   const day = Math.floor(second / 86_400)
-  // From here on a year begins in March, so that the day that may be missing is its last one.
+  // From here on a year begins in March, so that the leap day is its last day.
   const sinceMarch = day + 719_468
   const era = Math.floor(sinceMarch / 146_097)
   const dayOfEra = sinceMarch - era * 146_097
@@ -151,12 +151,12 @@ export function formatMicroTime(ms: number): string {
 
 const timePattern = /^(\d{4}-\d\d-\d\d)T(\d\d?:\d\d:\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/
 
-/** Milliseconds since the epoch of an RFC 3339 time, read as `metav1.Time` reads it; undefined when it is none. */
+/** Milliseconds since the epoch of an RFC 3339 time, parsed as `metav1.Time` does; undefined if it is invalid. */
 export function parseTime(text: string): number | undefined {
   const [, date, time = '', fraction = '', sign, hours = '0', minutes = '0'] = timePattern.exec(text) ?? []
   const clock = `${date}T${time.padStart(8, '0')}`
   const seconds = Date.parse(`${clock}Z`)
-  // To a Date, February 31 is March 3 and 24 o'clock is tomorrow; to Kubernetes they are mistakes.
+  // `Date` accepts February 31 as March 3 and 24:00 as the next day; Kubernetes rejects them.
   if (Number.isNaN(seconds) || !new Date(seconds).toISOString().startsWith(clock)) return undefined
   if (Number(hours) > 24 || Number(minutes) > 60) return undefined
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000

@@ -1,8 +1,8 @@
-/** Bytes in JSON, as Go reads them: standard base64, padded, line breaks aside. */
+/** Bytes in JSON, as Go decodes them: standard base64, padded, ignoring line breaks. */
 
-/** The place of the first byte that does not fit; undefined when all do. */
+/** The position of the first invalid byte; undefined if it is valid. */
 export function base64Problem(text: string): number | undefined {
-  // The usual case, without a walk.
+  // The usual case, without a loop.
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined
   let at = 0
   const isBreak = (): boolean => text[at] === '\n' || text[at] === '\r'

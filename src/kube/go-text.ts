@@ -1,6 +1,6 @@
 /**
- * Values as Go prints them. Messages of an API server quote what they complain about, and they quote it Go's way: text
- * with Go's escapes, numbers with its exponents, objects as its JSON (keys sorted, angle brackets escaped).
+ * Values as Go prints them. Messages of an API server quote invalid values in Go's format: text with Go's escapes, numbers with
+ * its exponents, objects as its JSON (keys sorted, angle brackets escaped).
  */
 import { goQuote } from './cel/go-text.ts'
 import { isJsonObject, type Json } from './json.ts'

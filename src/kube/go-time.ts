@@ -1,6 +1,6 @@
 /**
- * Times as Go reads them from JSON: RFC 3339, in whole seconds (`Time`) or with exactly six decimals (`MicroTime`). What
- * does not fit is told in Go's words, which clients of a real server see.
+ * Times as Go decodes them from JSON: RFC 3339, in whole seconds (`Time`) or with exactly six decimals (`MicroTime`). Errors
+ * have Go's messages, which clients of a real server see.
  */
 export interface ReadTime {
   /** As the server writes it: in UTC, with the decimals of its kind. */

@@ -1,10 +1,10 @@
 /**
- * Is an object what it was asked to be? One answer for every kind, after the rules of kstatus, which Flux and kpt
- * follow too.
+ * Is the live object in its desired state? One function for every kind, by the rules of kstatus, which Flux and kpt use,
+ * too.
  *
- * First come rules that hold for all kinds: an object that is being deleted, a controller that has not seen the
- * newest generation, the conditions `Reconciling` and `Stalled`. Then the rule of its kind, for kinds that tell in
- * their own way. Every other kind is judged by its `Ready` condition, and one without that is taken to be current.
+ * General rules come first: an object that is being deleted, a controller that has not observed the latest generation, the
+ * conditions `Reconciling` and `Stalled`. Then the rule of its kind, for kinds with their own status. Every other kind is
+ * judged by its `Ready` condition; without one it is considered current.
  */
 import { parseTime } from './duration.ts'
 import { isJsonObject } from './json.ts'
@@ -12,21 +12,21 @@ import { kindOf } from './kind.ts'
 import type { KubeObject } from './object.ts'
 
 export type HealthStatus =
-  /** On its way; it may get there by itself. */
+  /** In progress; it may succeed by itself. */
   | 'InProgress'
-  /** Stuck: without a change it will not get there. */
+  /** Failed: it will not succeed without a change. */
   | 'Failed'
-  /** As asked. */
+  /** In the desired state. */
   | 'Current'
   /** Being deleted. */
   | 'Terminating'
   | 'NotFound'
-  /** It says something that no rule understands. */
+  /** Its status matches no rule. */
   | 'Unknown'
 
 export interface Health {
   readonly status: HealthStatus
-  /** One word for programs. */
+  /** Machine-readable. */
   readonly reason: string
   readonly message: string
 }
@@ -41,7 +41,7 @@ export function healthOf(object: KubeObject | undefined, now: number): Health {
 /** How long a Pod may be unschedulable before that counts as failure: the scheduler may still find a node. */
 const schedulingMs = 15_000
 
-/** The value by which a Deployment says that it has no progress deadline. */
+/** The value that means: the Deployment has no progress deadline. */
 const noDeadline = 2 ** 31 - 1
 
 function generalRule(object: KubeObject): Health | undefined {
@@ -108,7 +108,7 @@ const replicaSet: Rule = (object) => {
 
 const statefulSet: Rule = (object) => {
   if (textAt(object, 'spec.updateStrategy.type') === 'OnDelete') {
-    return current('OnDelete', 'Its Pods are updated by whoever deletes them.')
+    return current('OnDelete', 'Pods are updated when they are deleted (updateStrategy OnDelete).')
   }
   const { wanted, replicas, updated, ready } = replicasOf(object)
   if (wanted > replicas) return lacking('LessReplicas', 'created', replicas, wanted)
@@ -128,7 +128,7 @@ const statefulSet: Rule = (object) => {
 }
 
 const daemonSet: Rule = (object) => {
-  // Its controller always sets both: until then it has not looked at all.
+  // Its controller always sets both: if they are missing it has not observed the object.
   if (object.metadata.generation === undefined) return inProgress('NoGeneration', 'It has no generation.')
   if (numberAt(object, 'status.observedGeneration') === undefined) {
     return inProgress('NoObservedGeneration', 'Its controller has not seen it.')
@@ -179,7 +179,7 @@ const pod: Rule = (object, now) => {
   }
 }
 
-/** A started Job counts as current: it does what it was asked to. Who needs its result waits for `Complete`. */
+/** A started Job counts as current. Callers that need its result wait for `Complete`. */
 const job: Rule = (object) => {
   const succeeded = numberAt(object, 'status.succeeded') ?? 0
   const failures = numberAt(object, 'status.failed') ?? 0
@@ -281,7 +281,7 @@ function crashingContainers(object: KubeObject): readonly string[] {
     .map((container) => textAt(container, 'name'))
 }
 
-/** A condition of any kind: older ones lack members that `metav1.Condition` demands. */
+/** A condition of any kind: older ones lack members that `metav1.Condition` requires. */
 interface LooseCondition {
   readonly type: string
   readonly status: string

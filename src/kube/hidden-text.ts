@@ -1,13 +1,13 @@
 /**
- * Takes values out of text, in whatever form they were put there: as they are, in base64 (alone, or as a part of what was
- * encoded), with the escapes of JSON, YAML or a URL, up to three deep, and however their lines were broken and indented. What
- * stands in for a value is the same in each place.
+ * Masks values in text, in every form in which they may appear: literally, in base64 (alone, or as part of a larger encoded
+ * text), with the escapes of JSON, YAML or a URL, up to three levels, and with any line breaks and indentation. The replacement
+ * of a value is the same everywhere.
  *
- * A text is looked at in several views: as it is, and with its escapes read. Each character of a view knows where it came from,
- * so a value that is found in any of them is cut out of the text itself.
+ * A text is searched in several views: as it is, and with its escapes decoded. Each character of a view knows its origin, so a
+ * value that is found in any view is removed from the text itself.
  *
- * This is the one way to mask secrets, and there is one order: mask, then cut (`cutText`). A text that is cut first may hold the
- * first half of a value, which no search for the whole value finds.
+ * This is the only way to mask secrets, and the order is: mask, then cut (`cutText`). A text that is cut first may contain the
+ * first half of a value, which a search for the whole value does not find.
  */
 import { isUtf8 } from 'node:buffer'
 import { trimEnd } from './trim-end.ts'
@@ -17,19 +17,19 @@ export interface HiddenValue {
   readonly standIn: string
 }
 
-/** A value of fewer characters, white space not counted, is anywhere by chance: it is not looked for. */
+/** Shorter values, white space not counted, occur anywhere by chance: they are not searched. */
 const shortest = 4
-/** One of fewer is looked for as a word of its own: many an ordinary word has four letters in it that are a word, too. */
+/** Shorter values are searched as whole words only: four letters occur within many ordinary words. */
 const shortestInWords = 6
-/** What is encoded may be encoded again. */
+/** Encoded text may be encoded again. */
 const deepest = 3
 const base64Word = /[A-Za-z0-9+/_-]{6,}={0,2}/g
 
 export interface HidingOptions {
-  /** Looks for values of four and five characters within words, too. @default false */
+  /** Searches values of four and five characters within words, too. @default false */
   readonly withinWords?: boolean
   /**
-   * Looks for the beginning of a value where a text ends or an ellipsis stands, too: servers and libraries cut what they quote.
+   * Also searches for the beginning of a value at the end of a text or before an ellipsis: servers and libraries truncate quotes.
    * @default false
    */
   readonly cutValues?: boolean
@@ -37,12 +37,12 @@ export interface HidingOptions {
 
 export type Hide = (text: string) => string
 
-/** For messages: `standIn` takes the place of each value and of what is left of one that was cut. */
+/** For messages: `standIn` replaces each value, and the rest of a truncated one. */
 export function hidingValues(values: Iterable<string>, standIn: string): Hide {
-  // With the white space around it, which goes with it, and without.
+  // With the surrounding white space, which is masked with it, and without.
   const spelled = [...new Set(Array.from(values, (value) => [value, value.trim()]).flat())]
   return (text) => {
-    // Most messages hold none of thousands of values: to see that takes less than to prepare a search for all of them.
+    // Most messages contain none of thousands of values: this check is cheaper than preparing a search for all of them.
     const seen = spelled.length === 0 ? '' : readingsOf(text, 0)
     const likely = spelled.filter((value) => mayBeIn(seen, value))
     if (likely.length === 0) return text
@@ -51,14 +51,14 @@ export function hidingValues(values: Iterable<string>, standIn: string): Hide {
   }
 }
 
-/** A text in all its views, without white space, and what its words are when they are base64. */
+/** A text in all its views, without white space, and with its base64 words decoded. */
 function readingsOf(text: string, depth: number): string {
   const views = Array.from(viewsOf(text), (view) => view.text.replaceAll(/\s/g, ''))
   const words = depth < deepest ? (text.match(base64Word) ?? []) : []
   return [...views, ...words.map((word) => readingsOf(Buffer.from(word, 'base64').toString(), depth + 1))].join('\n')
 }
 
-/** False: it is not there, in no form. */
+/** False: it does not occur, in any form. */
 function mayBeIn(readings: string, value: string): boolean {
   const beginning = value.slice(0, 64).replaceAll(/\s/g, '')
   if (beginning.length < shortest ? value.length > 64 : readings.includes(beginning.slice(0, shortest))) return true
@@ -92,7 +92,7 @@ export function hidingText(values: readonly HiddenValue[], options: HidingOption
     return withPlaces(text, places)
   }
 
-  /** Words that are base64, of which something is hidden. */
+  /** Base64 words with a masked part. */
   const encodedPlaces = (text: string, depth: number): Place[] => {
     const places: Place[] = []
     for (const { 0: word, index } of text.matchAll(base64Word)) {
@@ -104,7 +104,7 @@ export function hidingText(values: readonly HiddenValue[], options: HidingOption
     return places
   }
 
-  /** The same bytes where nothing is. */
+  /** The same bytes where nothing is masked. */
   const hideBytes = (bytes: Buffer, depth: number): Buffer => {
     const encoding = isUtf8(bytes) ? 'utf8' : 'latin1'
     const text = bytes.toString(encoding)
@@ -117,19 +117,19 @@ export function hidingText(values: readonly HiddenValue[], options: HidingOption
   return (text) => (isNothing || text.length < shortest ? text : hideText(text, 0))
 }
 
-/** What a value looks like somewhere, and what it is replaced by there. */
+/** A form of a value, and its replacement there. */
 interface Form {
   readonly text: string
   readonly by: string
   /** Not encoded. */
   readonly isPlain: boolean
-  /** Found only where no letter or digit is beside it. */
+  /** Found only if no letter or digit is adjacent. */
   readonly isWord: boolean
 }
 
 function textForms({ bytes, standIn }: HiddenValue, { withinWords = false }: HidingOptions): readonly Form[] {
   const text = bytes.toString('utf8')
-  // What of it is no text is lost wherever it became one.
+  // Bytes that are not text are lost wherever it became text.
   const size = text.replaceAll(/[\s\uFFFD]/g, '').length
   const plain =
     size < shortest ? [] : [{ text, by: standIn, isPlain: true, isWord: !withinWords && size < shortestInWords }]
@@ -140,13 +140,13 @@ function byteForms({ bytes, standIn }: HiddenValue): readonly Form[] {
   return bytes.length < shortest ? [] : [{ text: bytes.toString('latin1'), by: standIn, isPlain: true, isWord: false }]
 }
 
-/** White space does not count: lines are folded, indented, and broken after so many characters. */
+/** White space is ignored: lines are folded, indented and wrapped. */
 function withoutSpace(form: Form): readonly Form[] {
   const text = form.text.replaceAll(/\s/g, '')
   return form.isWord || text.length < shortestInWords ? [] : [{ ...form, text }]
 }
 
-/** As a whole; and what the middle of it becomes where it is encoded with other text around it, of whatever length. */
+/** As a whole; and the middle part that is the same when it is encoded with any text around it. */
 function base64Forms(bytes: Buffer, standIn: string): readonly Form[] {
   if (bytes.length < shortest) return []
   const padded = bytes.toString('base64')
@@ -162,7 +162,7 @@ function base64Forms(bytes: Buffer, standIn: string): readonly Form[] {
   return [...forms, ...forms.filter(({ text }) => urlAlphabet(text) !== text).map(inUrls)]
 }
 
-/** The characters that depend on nothing but these bytes, where `offset` others stand before them. */
+/** The characters that depend only on these bytes, with `offset` other bytes before them. */
 function middleOf(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes, Buffer.alloc(2)]).toString('base64')
   return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))
@@ -172,14 +172,14 @@ function urlAlphabet(base64: string): string {
   return base64.replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** In the alphabet of `word`, and filled up if that was. */
+/** In the alphabet of `word`, and padded if that was. */
 function encodedLike(word: string, bytes: Buffer): string {
   const padded = bytes.toString('base64')
   const text = word.length % 4 === 0 ? padded : trimEnd(padded, '=')
   return /[-_]/.test(word) ? urlAlphabet(text) : text
 }
 
-/** A text as somebody may read it, and where in the original each of its characters begins and ends. */
+/** A decoded text, and the origin of each of its characters. */
 interface View {
   readonly text: string
   begin(at: number): number
@@ -219,14 +219,14 @@ function* viewsOf(text: string): Generator<View> {
   for (let depth = 0; ; depth++) {
     yield view
     if (view.text.includes('%')) yield decoded(view, /(?:%[0-9a-fA-F]{2})+/g, readPercents)
-    // So YAML writes a quote in quotes.
+    // YAML escapes a single quote by doubling it.
     if (view.text.includes("''")) yield decoded(view, /''/g, () => "'")
     if (depth === deepest || !view.text.includes('\\')) return
     view = decoded(view, escapes, readEscape)
   }
 }
 
-/** With each match read as something else. All of what that is came from all of the match. */
+/** With each match decoded. The whole replacement originates from the whole match. */
 function decoded(view: View, pattern: RegExp, read: (match: RegExpMatchArray) => string): View {
   const parts: string[] = []
   const begins = new Uint32Array(view.text.length)
@@ -251,7 +251,7 @@ function decoded(view: View, pattern: RegExp, read: (match: RegExpMatchArray) =>
   return { text: parts.join(''), begin: (at) => begins[at]!, end: (at) => ends[at]! }
 }
 
-/** A part of the original, and what it is replaced by. */
+/** A range of the original, and its replacement. */
 interface Place {
   readonly from: number
   readonly to: number
@@ -261,7 +261,7 @@ interface Place {
 
 type Search = (view: View, places: Place[]) => void
 
-/** How a form begins; of a long one no more is kept, for all Secrets of a cluster in all forms are more than memory. */
+/** The beginning of a form; for a long one no more is kept, since all Secrets of a cluster in all forms exceed memory. */
 interface Beginning {
   readonly text: string
   readonly whole: () => Form
@@ -272,13 +272,13 @@ const longestBeginning = 256
 function beginningsOf(value: HiddenValue, formsOf: (value: HiddenValue) => readonly Form[]): readonly Beginning[] {
   return formsOf(value).map((form, index) => {
     if (form.text.length <= longestBeginning) return { text: form.text, whole: () => form }
-    // A part of a text would keep all of it.
+    // A slice would keep the whole text alive.
     const text = Buffer.from(form.text.slice(0, longestBeginning), 'utf16le').toString('utf16le')
     return { text, whole: () => formsOf(value)[index]! }
   })
 }
 
-/** All of them in one walk, however many there are: by how they begin. */
+/** Searches all forms in one pass, however many there are: by their beginnings. */
 function searchFor(
   values: readonly HiddenValue[],
   formsOf: (value: HiddenValue) => readonly Form[],
@@ -286,16 +286,16 @@ function searchFor(
 ): Search {
   const beginnings = values.flatMap((value) => beginningsOf(value, formsOf))
   const byStart = Map.groupBy(beginnings, ({ text }) => text.slice(0, shortest))
-  // Most places are no beginning of any, and that shows without making a text of them. A few values need a small table.
+  // Most positions begin no form, which is decided without creating a string. A few values need only a small table.
   const bits = Math.min(Math.max(Math.ceil(Math.log2(16 * beginnings.length + 1)), 8), 21)
   const starts = new Uint8Array(2 ** bits)
-  // Four characters fill it, so what was before them is gone.
+  // Four characters fill it, so earlier ones are shifted out.
   const step = (mark: number, text: string, at: number): number => (mark << 8) ^ text.charCodeAt(at)
   const placeOf = (mark: number): number => Math.imul(mark, 0x9e_37_79_b1) >>> (32 - bits)
   for (const { text } of beginnings) starts[placeOf([0, 1, 2, 3].reduce((mark, at) => step(mark, text, at), 0))] = 1
   return (view, places) => {
     const { text } = view
-    /** Where each was found last: something long that repeats itself is not found again at every step. */
+    /** The last position of each: a long repetitive value is not found again at every step. */
     const ends = new Map<Beginning, number>()
     let mark = 0
     for (let next = 0; next < text.length; next++) {
@@ -315,10 +315,10 @@ function searchFor(
   }
 }
 
-/** Fewer characters of a value that was cut say little of it, and are anywhere by chance. */
+/** A shorter rest of a truncated value reveals little, and occurs by chance. */
 const shortestPart = 8
 
-/** Where the value that begins at a place ends, or was cut. */
+/** The end of the value that begins at a position, or where it was truncated. */
 function endOf(
   { text: beginning, whole }: Beginning,
   text: string,
@@ -340,7 +340,7 @@ function endOfPart(form: string, text: string, at: number): number | undefined {
   return length >= shortestPart && (to === text.length || cutMark.test(text.slice(to, to + 4))) ? to : undefined
 }
 
-/** What stands where a text was cut. */
+/** Text that marks a truncation. */
 const cutMark = /^[\s"'`)\]]?(?:…|\.\.\.?)/
 
 function isWordAt(text: string, from: number, to: number): boolean {
@@ -349,7 +349,7 @@ function isWordAt(text: string, from: number, to: number): boolean {
   )
 }
 
-/** Of places that overlap nothing stays; the weightiest of them says by what they are replaced. */
+/** Overlapping ranges are removed together; the one with the highest priority decides the replacement. */
 function withPlaces(text: string, places: readonly Place[]): string {
   if (places.length === 0) return text
   const joined: { readonly from: number; to: number; by: Place }[] = []
@@ -370,7 +370,7 @@ function withPlaces(text: string, places: readonly Place[]): string {
   return out + text.slice(at)
 }
 
-/** What is there as it is counts first: what was encoded is encoded again with all else that stands there. */
+/** Literal matches have priority: encoded text is encoded again with everything else in it. */
 function isWeightier(a: Place, b: Place): boolean {
   return a.isPlain === b.isPlain ? a.to - a.from > b.to - b.from : a.isPlain
 }

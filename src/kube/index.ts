@@ -1,4 +1,4 @@
-/** Kubernetes as data; README.md beside this file tells what is where. Types of kinds are in `muster/kube/types/…`. */
+/** Kubernetes as data; see README.md beside this file. Types of kinds are in `muster/kube/types/…`. */
 export { equalJson, isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
 export { readYaml, readYamlDocuments, writeYaml } from './yaml.ts'
 export type {

@@ -1,12 +1,12 @@
-/** Integers of 64 bits in text, as Go reads them. A text with more digits than they have is none: it is never computed. */
+/** 64-bit integers in text, as Go parses them. A text with too many digits is rejected without computing it. */
 
-/** With zeros in front, or without; more digits than 2^64 has are cut off here. */
+/** With or without leading zeros; more digits than 2^64 has do not match. */
 const digitsOf = (text: string): string | undefined => {
   const digits = text.replace(/^0+(?=\d)/, '')
   return digits.length > 20 ? undefined : digits
 }
 
-/** `-12`, `+7`, `007`; undefined when it is none or does not fit. */
+/** `-12`, `+7`, `007`; undefined if invalid or out of range. */
 export function parseInt64(text: string): bigint | undefined {
   if (!/^[+-]?\d+$/.test(text)) return undefined
   const digits = digitsOf(text.replace(/^[+-]/, ''))

@@ -1,6 +1,6 @@
 /**
- * Looking into JSON that a stranger wrote: a member counts only if the object itself has it, so that a key like
- * `constructor` or `__proto__` is a key like any other.
+ * Access to untrusted JSON: only own members count, so that a key like `constructor` or `__proto__` is a key like any
+ * other.
  */
 import type { Json, JsonObject } from './json.ts'
 

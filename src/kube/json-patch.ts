@@ -1,10 +1,10 @@
 /**
- * JSON patch (RFC 6902) as API servers implement it. A patch is a list of operations that all apply or none does; the
- * document is never changed, and the result shares with it whatever no operation touched.
+ * JSON patch (RFC 6902) as API servers implement it. A patch is a list of operations, applied all or none; the document is
+ * never changed, and the result shares all untouched parts with it.
  *
- * Where the server departs from the RFC, so does this:
- * - `replace` of an object member that is not there adds it, and `copy` of one gives null
- * - `test` takes an object member that is not there for null
+ * Deviations from the RFC are those of the server:
+ * - `replace` of a missing object member adds it, and `copy` of one gives null
+ * - `test` treats a missing object member as null
  * - an array index may be negative and then counts from the end (`add` at -1 appends)
  * - the document as a whole can be replaced and tested, nothing else
  */
@@ -18,10 +18,10 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
 
-/** Servers stop a patch whose copies would blow a document up: 3 MiB, all copies of a patch taken together. */
+/** Servers limit the size of copies: 3 MiB, all copies of a patch together. */
 const maxCopiedBytes = 3 * 1024 * 1024
 
-/** Reads a patch as it came over the wire. A `value` that is missing is null, as for the server. */
+/** Parses a patch. A missing `value` is null, as for the server. */
 export function parseJsonPatch(patch: Json): readonly JsonPatchOperation[] {
   if (!Array.isArray(patch)) throw new MusterError('InvalidPatch', 'a JSON patch is a list of operations.')
   return patch.map(parseOperation)
@@ -63,7 +63,7 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
       }
       result = applyOperation(result, operation, own)
     } catch (cause) {
-      // What is nested deeper than the stack is no document that anybody could read.
+      // A document deeper than the stack cannot be read anyway.
       const error = cause instanceof RangeError ? refusal('it makes a document that is nested too deep') : cause
       if (!(error instanceof MusterError)) throw error
       const place = `operation ${index} of the JSON patch (${operation.op} "${operation.path}")`
@@ -74,12 +74,12 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
 }
 
 /**
- * Containers that this patch has made, and may change in place: a patch of ten thousand operations on an object of ten
+ * Containers created by this patch, which it may change in place: a patch of ten thousand operations on an object of ten
  * thousand members must not copy it ten thousand times.
  */
 type Own = Set<unknown>
 
-/** What stands in two places from now on is changed in neither. */
+/** A value that is now in two places must not be changed in place. */
 function disown(value: Json, own: Own): void {
   if (typeof value !== 'object' || value === null) return
   own.delete(value)
@@ -114,16 +114,16 @@ function tested(document: Json, path: string, expected: Json): Json {
   try {
     if (path !== '') value = read(document, path)
   } catch (cause) {
-    // What cannot be reached is not what was expected.
+    // An unreachable path is a failed test.
     throw new MusterError('PatchTestFailed', 'the path does not exist.', { cause })
   }
-  if (!equalJson(value ?? null, expected)) throw new MusterError('PatchTestFailed', 'the value is another one.')
+  if (!equalJson(value ?? null, expected)) throw new MusterError('PatchTestFailed', 'the value differs.')
   return document
 }
 
 type Container = JsonObject | readonly Json[]
 
-/** The value at a place; undefined for an object member that is not there. */
+/** The value at a path; undefined for a missing object member. */
 function read(document: Json, path: string): Json | undefined {
   const tokens = parsePointer(path)
   if (tokens.length === 0) throw refusal('the whole document can only be replaced or tested')
@@ -132,7 +132,7 @@ function read(document: Json, path: string): Json | undefined {
 
 type MutableContainer = Record<string, Json | undefined> | Json[]
 
-/** The document with the container of one place edited; only the containers on the way to it are copied, and once. */
+/** The document with one container edited; only the containers on the path are copied, and once. */
 function edit(
   document: Json,
   path: string,
@@ -191,7 +191,7 @@ function remove(container: MutableContainer, key: string): void {
   delete container[key]
 }
 
-/** A member like any other, even if it is called `__proto__`. */
+/** A member like any other, even if its name is `__proto__`. */
 function setMember(container: Record<string, Json | undefined>, key: string, value: Json): void {
   if (key !== '__proto__') container[key] = value
   else Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true })
@@ -208,7 +208,7 @@ function refusal(reason: string): MusterError {
   return new MusterError('InvalidPatch', `${reason}.`)
 }
 
-/** A small patch that turns one document into another: it descends into what both have in common. */
+/** A small patch that turns one document into another: it descends into common parts. */
 export function createJsonPatch(from: Json, to: Json): readonly JsonPatchOperation[] {
   return [...differences(from, to, [])]
 }
@@ -234,7 +234,7 @@ function* objectDifferences(from: JsonObject, to: JsonObject, place: readonly st
   }
 }
 
-/** Whatever is equal at both ends stays; what is between is changed in place, then made shorter or longer. */
+/** Equal items at both ends stay; those in between are changed in place, then removed or added. */
 function* arrayDifferences(
   from: readonly Json[],
   to: readonly Json[],
@@ -251,7 +251,7 @@ function* arrayDifferences(
   for (let index = head; index < common; index++) {
     yield* differences(from[index]!, to[index]!, [...place, String(index)])
   }
-  // From the back, so that an index is still right when its turn comes.
+  // From the end, so that indexes stay valid.
   for (let index = from.length - tail - 1; index >= common; index--) yield { op: 'remove', path: pathOf(index) }
   for (let index = common; index < to.length - tail; index++)
     yield { op: 'add', path: pathOf(index), value: to[index]! }

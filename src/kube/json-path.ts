@@ -1,14 +1,14 @@
 /**
- * JSONPath: where in an object something stands, as references name it.
+ * JSONPath: paths to values in an object, as references use them.
  *
  *     $.spec.routes[?(@.name == "web" && @.namespace != "x")].certificate.name
  *
- * Understood are members (`.a`, `['a']`, `.*`), items (`[0]`, `[-1]`, `[1:3]`, `[*]`), several of them (`['a','b']`),
- * any depth (`..a`), and filters over `@` and `$` with `== != < <= > >= && || !` and mere existence. There are no
- * functions and no regular expressions: a path is often written by one person and run over the objects of another.
+ * Supported: members (`.a`, `['a']`, `.*`), items (`[0]`, `[-1]`, `[1:3]`, `[*]`), unions (`['a','b']`), any depth (`..a`), and
+ * filters over `@` and `$` with `== != < <= > >= && || !` and existence. There are no functions and no regular expressions: a
+ * path is often written by one person and evaluated on another's objects.
  *
- * Paths are compiled once. A path that finds nothing finds nothing: that is no error. Only own members count, whatever
- * they are called, and the work is bounded: see {@link mostVisits}.
+ * Paths are compiled once. A path without a match is not an error. Only own members count, and the work is bounded: see
+ * {@link mostVisits}.
  */
 import { MusterError } from './errors.ts'
 import { equalJson, isJsonObject, type Json } from './json.ts'
@@ -19,7 +19,7 @@ export interface JsonPath {
   readonly steps: readonly Step[]
 }
 
-/** From each value to some of what it holds. `text` says the same for equal steps. */
+/** From each value to some of its members or items. Equal steps have the same `text`. */
 interface Step {
   readonly text: string
   readonly isDeep: boolean
@@ -33,22 +33,22 @@ type Selector =
   | { readonly by: 'all' }
   | { readonly by: 'filter'; readonly test: Test }
 
-/** A filter, compiled: does it hold for this value? */
+/** A compiled filter. */
 type Test = (current: Json, at: Walk) => boolean
 
 interface Walk {
   readonly root: Json
-  /** Values that may still be looked at. */
+  /** The remaining number of values to visit. */
   left: number
 }
 
-/** So many values are looked at in one evaluation; `$..*..*` of a large object would look at more. */
+/** Limit of visited values per evaluation; `$..*..*` of a large object would exceed it. */
 export const mostVisits = 100_000
 const longestText = 2000
-/** Filters within filters, and parentheses. */
+/** Depth limit of nested filters and parentheses. */
 const deepestFilter = 20
 
-/** @throws InvalidJsonPath with the place in the text */
+/** @throws InvalidJsonPath with the position in the text */
 export function compileJsonPath(text: string): JsonPath {
   if (text.length > longestText) {
     throw new MusterError(
@@ -61,17 +61,16 @@ export function compileJsonPath(text: string): JsonPath {
 }
 
 /**
- * What the path finds, in the order of the object.
- * @throws InvalidJsonPath when that takes more than {@link mostVisits}
+ * The matches of the path, in the order of the object.
+ * @throws InvalidJsonPath if that takes more than {@link mostVisits}
  */
 export function selectJson(path: JsonPath, value: Json): readonly Json[] {
   return walk(path.steps, [value], { root: value, left: mostVisits })
 }
 
 /**
- * What two paths find side by side: of `$.refs[*].namespace` and `$.refs[*].name` those of the same item. As far as the
- * paths are the same they lead to the same place; from there on everything the one finds goes with everything the other
- * finds.
+ * Matches of two paths in pairs: for `$.refs[*].namespace` and `$.refs[*].name` those of the same item. The common beginning of
+ * the paths leads to the same place; from there on, every match of the one is combined with every match of the other.
  */
 export function selectJsonPairs(a: JsonPath, b: JsonPath, value: Json): readonly (readonly [Json, Json])[] {
   const at: Walk = { root: value, left: mostVisits }
@@ -102,7 +101,7 @@ function walk(steps: readonly Step[], start: readonly Json[], at: Walk): readonl
 
 function spend(at: Walk): void {
   if (at.left-- > 0) return
-  throw new MusterError('InvalidJsonPath', `The path leads to more than ${mostVisits} values.`)
+  throw new MusterError('InvalidJsonPath', `The path visits more than ${mostVisits} values.`)
 }
 
 function select(selector: Selector, value: Json, at: Walk, into: Json[]): void {
@@ -136,7 +135,7 @@ function children(value: Json): readonly Json[] {
   return isJsonObject(value) ? (Object.values(value) as readonly Json[]) : []
 }
 
-/** The value itself and all within, outer ones first. Without recursion: objects can be deeper than a stack. */
+/** The value itself and all descendants, outer ones first. Iterative: objects can be deeper than the stack. */
 function descendants(value: Json, at: Walk): readonly Json[] {
   const found: Json[] = []
   const open: Json[] = [value]
@@ -148,7 +147,7 @@ function descendants(value: Json, at: Walk): readonly Json[] {
   return found
 }
 
-/** As RFC 9535 has it. */
+/** As defined by RFC 9535. */
 function* sliced({ from, to, every }: Extract<Selector, { by: 'slice' }>, length: number): Generator<number> {
   const clamp = (index: number, least: number, most: number): number =>
     Math.min(Math.max(index < 0 ? index + length : index, least), most)
@@ -161,7 +160,7 @@ function* sliced({ from, to, every }: Extract<Selector, { by: 'slice' }>, length
   }
 }
 
-/** One side of a comparison: undefined where a path finds nothing. */
+/** One operand of a comparison: undefined if a path has no match. */
 type Operand = (current: Json, at: Walk) => Json | undefined
 
 type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>='
@@ -185,7 +184,7 @@ function compare(operator: Comparison, left: Json | undefined, right: Json | und
   }
 }
 
-/** Of scalars. Objects and lists are the same as nothing: to compare them could take for ever. */
+/** Of scalars. Objects and lists never match: comparing them could be very expensive. */
 function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return !(typeof a === 'object' && a !== null) && equalJson(a, b)
 }
@@ -194,7 +193,7 @@ function isOrdered(value: Json | undefined): value is string | number | bigint {
   return ['string', 'number', 'bigint'].includes(typeof value)
 }
 
-/** Texts with texts and numbers with numbers; nothing else has an order. */
+/** Text with text and numbers with numbers; other types have no order. */
 function isLess(a: Json | undefined, b: Json | undefined): boolean {
   if (!isOrdered(a) || !isOrdered(b)) return false
   return (typeof a === 'string') === (typeof b === 'string') && a < b
@@ -208,7 +207,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ])
 
-/** Reads a path from left to right and never goes back further than one token. */
+/** A parser from left to right, with one token of lookahead. */
 class Parser {
   readonly #text: string
   #at = 0
@@ -326,7 +325,7 @@ class Parser {
     return (current, at) => compare(operator, a(current, at), b(current, at))
   }
 
-  /** `value` where it is at most one, `exists` for a path. */
+  /** `value` if it has at most one match, `exists` for a path. */
   #operand(): { readonly value?: Operand; readonly exists?: Test } {
     const isRoot = this.#peek() === '$'
     if (!isRoot && this.#peek() !== '@') {
@@ -430,7 +429,7 @@ const words: readonly (readonly [string, Json])[] = [
   ['null', null],
 ]
 
-/** `source` is how it was written, where it was written in brackets. */
+/** `source` is the quoted notation, if it was in brackets. */
 function stepOf(isDeep: boolean, selectors: readonly Selector[], source = ''): Step {
   const [only] = selectors
   const plain = selectors.length === 1 && only?.by === 'name' ? JSON.stringify(only.name) : undefined

@@ -1,5 +1,5 @@
 /**
- * JSON as Kubernetes uses it. The one difference from JavaScript's own: int64 values beyond 2^53 survive.
+ * JSON as Kubernetes uses it. The one difference from JavaScript's own: int64 values beyond 2^53 are preserved.
  * Such an integer is a `bigint` in a {@link Json} value; every other number is a plain `number`.
  */
 
@@ -9,13 +9,13 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined
 }
 
-/** Text that may hold an integer too long for a double: sixteen digits in a row, outside of what looks like a string. */
+/** Text that may contain an integer too long for a double: sixteen consecutive digits, outside of what looks like a string. */
 const longInteger = /(?:^|[[:,\s])-?\d{16,}/
 
 function keepLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
   const source = context?.source
-  // Beyond what a double can hold it is no number of JSON's in any reader, and takes long to read.
+  // Beyond the range of a double it is not a valid JSON number for any reader, and slow to parse.
   const isInteger = source !== undefined && Number.isFinite(value) && /^-?\d+$/.test(source)
   return isInteger ? BigInt(source) : value
 }
@@ -26,7 +26,7 @@ function writeLongIntegers(_key: string, value: unknown): unknown {
 
 const { rawJSON: rawJson } = JSON as unknown as { rawJSON: (this: void, text: string) => unknown }
 
-/** Parses JSON; the slow path that keeps long integers is taken only when the text may hold one. */
+/** Parses JSON; the slow path that preserves long integers is taken only if the text may contain one. */
 export function parseJson(text: string): Json {
   return (longInteger.test(text) ? JSON.parse(text, keepLongIntegers) : JSON.parse(text)) as Json
 }
@@ -35,7 +35,7 @@ export function stringifyJson(value: unknown, indent?: number): string {
   try {
     return JSON.stringify(value, undefined, indent)
   } catch (error) {
-    // JSON.stringify refuses a bigint; only then pay for a replacer.
+    // JSON.stringify rejects a bigint; the replacer is used only then.
     if (!(error instanceof TypeError) || !error.message.includes('BigInt')) throw error
     return JSON.stringify(value, writeLongIntegers, indent)
   }

@@ -1,4 +1,4 @@
-/** Identities: a kind (as written in a manifest) and a resource (as written in a URL). */
+/** Identities: a kind (GVK, as in a manifest) and a resource (GVR, as in a URL). */
 import type { KubeObject } from './object.ts'
 
 export interface GroupVersion {
@@ -20,13 +20,13 @@ export interface Resource extends GroupVersionKind {
 
 declare const objects: unique symbol
 
-/** A resource whose objects have a type: who asks for one gets objects of that type. */
+/** A resource with the type of its objects: reads return that type. */
 export interface TypedResource<T extends KubeObject = KubeObject> extends Resource {
-  /** For the compiler alone: nothing is ever stored here. */
+  /** For the compiler only: no value is stored here. */
   readonly [objects]?: T
 }
 
-/** The objects of a resource, as they are read. */
+/** The objects of a resource, as reads return them. */
 export type ObjectOf<R> = R extends TypedResource<infer T> ? T : never
 
 /** `apps/v1` → group and version; `v1` is the core group. */
@@ -45,7 +45,7 @@ export function kindOf(object: { readonly apiVersion: string; readonly kind: str
   return { ...parseApiVersion(object.apiVersion), kind: object.kind }
 }
 
-/** `deployments.apps/v1`, `pods/v1`: one word for a resource, in keys, metrics and messages. */
+/** `deployments.apps/v1`, `pods/v1`: the resource as text, for keys, metrics and messages. */
 export function formatResource({ plural, group, version }: Omit<Resource, 'kind' | 'namespaced'>): string {
   return group === '' ? `${plural}/${version}` : `${plural}.${group}/${version}`
 }

@@ -1,8 +1,7 @@
 /**
- * Loopback: the names and addresses that lead to this machine alone.
+ * Loopback: names and addresses that always lead to this machine.
  *
- * One reader for every check: a comparison by prefix takes `127.evil.com`, a name that its owner points anywhere, for an
- * address of this machine.
+ * One parser for every check: a comparison by prefix would accept `127.evil.com`, a DNS name that may resolve to any address.
  */
 
 /** `localhost`, an IPv4 address in 127.0.0.0/8 or `::1`, without brackets and port. */

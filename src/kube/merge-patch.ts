@@ -1,9 +1,9 @@
 /**
  * JSON merge patch (RFC 7386): the patch looks like the document, null means "remove", and a list is replaced as a
- * whole. It cannot write a null, which Kubernetes does not miss: there null and absent are the same.
+ * whole. It cannot set a null, which does not matter: in Kubernetes null and absent are the same.
  *
- * One difference from the RFC, which the server shares: null members of objects inside a list are dropped too. (The
- * server forgets to where the list takes the place of an object; then its patch is not the same applied twice.)
+ * One deviation from the RFC, as in the server: null members of objects inside a list are dropped, too. (The server does not do
+ * so where a list replaces an object; then applying its patch twice gives another result.)
  */
 import { type Json, type JsonObject, equalJson, isJsonObject } from './json.ts'
 import { isJsonArray, ownMember } from './json-member.ts'
@@ -36,7 +36,7 @@ export function createMergePatch(from: JsonObject, to: JsonObject): JsonObject {
     const before = ownMember(from, key)
     if (value === undefined || value === null || equalJson(before, value)) continue
     const change = isJsonObject(before) && isJsonObject(value) ? createMergePatch(before, value) : value
-    // Both sides may differ in null members alone, which no merge patch can express.
+    // The two may differ in null members only, which no merge patch can express.
     if (change === value || Object.keys(change).length > 0) patch.set(key, change)
   }
   return Object.fromEntries(patch)

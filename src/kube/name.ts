@@ -1,15 +1,15 @@
 /**
- * What may be called how. Kubernetes has a handful of name shapes, and every string that names something has one of
- * them: most objects a DNS subdomain, namespaces a DNS label, services a DNS-1035 label, label keys and finalizers a
- * qualified name, RBAC objects anything that fits into a URL segment.
+ * Validation of names. Kubernetes has a handful of name formats: most objects have a DNS subdomain, namespaces a DNS label,
+ * services a DNS-1035 label, label keys and finalizers a qualified name, RBAC objects anything that is valid as a URL path
+ * segment.
  *
- * A check returns everything that is wrong, and an empty list when nothing is: a server reports all problems at once.
+ * A check returns all problems, and an empty list if there are none: a server reports all problems at once.
  * Lengths are in bytes, as the server counts them.
  */
 import type { Random } from '../clock/random.ts'
 import { MusterError } from './errors.ts'
 
-/** Problems of a name, each a clause that continues "the name …"; empty when it is fine. */
+/** Problems of a name, each a clause that continues "the name …"; empty if it is valid. */
 export type NameCheck = (name: string) => readonly string[]
 
 const labelPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/
@@ -75,29 +75,29 @@ export const checkLabelValue: NameCheck = (value) => [
   ),
 ]
 
-/** A name that can be a segment of a URL and nothing more: roles, bindings. As on the server, it may be empty. */
+/** A valid URL path segment: roles, bindings. As on the server, it may be empty. */
 export const checkPathSegment: NameCheck = (name) => {
   if (name === '.' || name === '..') return [`must not be "${name}"`]
   return ['/', '%'].filter((character) => name.includes(character)).map((found) => `must not contain "${found}"`)
 }
 
-/** The check of a `generateName`: what `check` says of it, but it may end in a dash because characters follow. */
+/** The check of a `generateName`: like `check`, but it may end in a dash because characters follow. */
 export function checkPrefix(check: NameCheck): NameCheck {
-  // The server looks neither at the dash nor at the character before it, so "web.-" passes here and fails later.
+  // The server checks neither the dash nor the character before it, so "web.-" passes here and fails later.
   return (prefix) => check(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix)
 }
 
-/** Raises InvalidName with every problem. `what` says what the name is for: `namespace`, `label key`. */
+/** Throws InvalidName with every problem. `what` is the purpose of the name: `namespace`, `label key`. */
 export function assertName(check: NameCheck, name: string, what: string): void {
   const problems = check(name)
   if (problems.length > 0) throw new MusterError('InvalidName', `${what} "${name}" ${problems.join(' and ')}.`)
 }
 
-/** No vowels and nothing that looks like one, so that chance writes no words. */
+/** No vowels or similar characters, so that no words appear by chance. */
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
 
-/** What the server makes of `metadata.generateName`: the base, cut so that five random characters fit into 63. */
+/** How the server expands `metadata.generateName`: the base, truncated so that five random characters fit into 63. */
 export function generateName(base: string, random: Random): string {
   const suffix = Array.from(
     { length: suffixLength },

@@ -1,4 +1,4 @@
-/** The candidate a person most likely meant, or none when nothing is close. */
+/** The candidate that was most likely meant ("did you mean"), or none if nothing is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1

@@ -39,14 +39,14 @@ export interface ObjectMeta {
   readonly selfLink?: string
 }
 
-/** Any Kubernetes object; what lies beyond metadata depends on its kind. */
+/** Any Kubernetes object; members other than metadata depend on its kind. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: ObjectMeta
 }
 
-/** An object of a kind nobody typed: every further member is JSON. */
+/** An object of an untyped kind: every further member is JSON. */
 export type UntypedObject = KubeObject & { readonly [member: string]: unknown }
 
 export interface ListMeta {
@@ -63,7 +63,7 @@ export interface KubeList<T extends KubeObject = UntypedObject> {
   readonly items: readonly T[]
 }
 
-/** The answer of an API server to what failed, and to some deletes. */
+/** The response of an API server to failed requests, and to some deletes. */
 export interface Status {
   readonly apiVersion: 'v1'
   readonly kind: 'Status'

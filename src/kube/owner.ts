@@ -1,9 +1,9 @@
 /**
- * Owners. An object that names others in `metadata.ownerReferences` is deleted when the last of them is gone; one of
- * them may be its controller, the one that brings it into shape.
+ * Owner references. An object with `metadata.ownerReferences` is garbage-collected when its last owner is deleted; one owner
+ * may be its controller.
  *
- * The server does not check that an owner exists or may own: a wrong reference makes the garbage collector delete
- * the dependent. So the rules are held here, before anything is written.
+ * The server does not check that an owner exists or may own the object: with a wrong reference the garbage collector deletes
+ * the dependent. So the rules are enforced here, before anything is written.
  */
 import { MusterError } from './errors.ts'
 import { equalJson } from './json.ts'
@@ -11,14 +11,14 @@ import { parseApiVersion } from './kind.ts'
 import type { KubeObject, OwnerReference } from './object.ts'
 
 export interface OwnerOptions {
-  /** Make it the controller. @default false */
+  /** Set `controller: true`. @default false */
   readonly controller?: boolean
-  /** Keep an owner that is deleted in the foreground until this dependent is gone. @default true for a controller */
+  /** Set `blockOwnerDeletion`: foreground deletion of the owner waits for this dependent. @default true for a controller */
   readonly blockOwnerDeletion?: boolean
 }
 
 /**
- * The reference by which others name `owner`. It must come from the server: before that it has no uid.
+ * The owner reference to `owner`. It must come from the server: before that it has no uid.
  * @throws InvalidOwner
  */
 export function ownerReference(owner: KubeObject, options: OwnerOptions = {}): OwnerReference {
@@ -41,7 +41,7 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find(({ controller }) => controller === true)
 }
 
-/** By uid: an owner that was deleted and created anew under the same name does not own what the old one did. */
+/** By uid: an owner that was deleted and recreated under the same name does not own the dependents of the old one. */
 export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
   const { uid } = owner.metadata
   return uid !== undefined && (object.metadata.ownerReferences?.some((reference) => reference.uid === uid) ?? false)
@@ -52,9 +52,9 @@ export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
 }
 
 /**
- * The object, owned by `owner`. A reference to the same owner (by group, kind and name) is replaced; when it is the
- * same already, so is the object that is returned.
- * @throws InvalidOwner when another controller owns it, or `owner` lives in another namespace
+ * The object, owned by `owner`. A reference to the same owner (by group, kind and name) is replaced; if it is already the
+ * same, the same object is returned.
+ * @throws InvalidOwner if another controller owns it, or `owner` is in another namespace
  */
 export function setOwner<T extends KubeObject>(object: T, owner: KubeObject, options: OwnerOptions = {}): T {
   const reference = ownerReference(owner, options)
@@ -73,7 +73,7 @@ export function setOwner<T extends KubeObject>(object: T, owner: KubeObject, opt
   return withOwners(object, references.with(at, reference))
 }
 
-/** The object without `owner` among its owners; the same object when it was none. */
+/** The object without `owner` among its owners; the same object if it was not one. */
 export function removeOwner<T extends KubeObject>(object: T, owner: KubeObject): T {
   const references = object.metadata.ownerReferences ?? []
   const identity = { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.metadata.name ?? '' }

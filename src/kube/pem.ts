@@ -1,6 +1,6 @@
 /**
- * The blocks of a PEM text, found as Go finds them: an END line, and the last BEGIN line before it. Whatever stands between
- * blocks, and every block whose two lines name different types, is skipped. Each character is read a bounded number of times.
+ * The blocks of a PEM text, found as Go finds them: an END line, and the last BEGIN line before it. Text between blocks, and
+ * blocks whose two lines name different types, are skipped. Each character is read a bounded number of times.
  */
 export interface PemBlock {
   readonly type: string
@@ -23,14 +23,14 @@ export function* pemBlocks(text: string): Generator<PemBlock> {
     const type = line.trimEnd().slice(0, -dashes.length)
     if (!text.startsWith(type + dashes, from)) continue
     from += type.length + dashes.length
-    // Behind the END line's dashes the line is blank.
+    // After the END line's dashes the line is blank.
     const next = text.indexOf('\n', from)
     if (text.slice(from, next < 0 ? undefined : next).trim() !== '') continue
     yield { type, text: text.slice(start, from) }
   }
 }
 
-/** Between the END line before and this one: text that no other block reads. */
+/** Between the previous END line and this one: text that no other block reads. */
 function lastBegin(text: string, from: number, to: number): number | undefined {
   const found = text.slice(from, to).lastIndexOf(begin)
   return found < 0 ? undefined : from + found

@@ -1,17 +1,16 @@
 /**
- * Amounts of resources: `100m` of a CPU, `1.5Gi` of memory.
+ * Resource quantities: `100m` of a CPU, `1.5Gi` of memory.
  *
- * A quantity is an exact decimal number, never a floating-point one, together with the family of suffixes it was
- * written in. The family survives arithmetic and decides how the result is written: `1Gi` plus `512Mi` is `1536Mi`.
- * The finest unit is the nano; whatever is finer is rounded up (away from zero), so that who asks for something
- * never gets nothing.
+ * A quantity is an exact decimal number, never a floating-point one, with the suffix format it was written in. The format is
+ * kept by arithmetic and decides how the result is written: `1Gi` plus `512Mi` is `1536Mi`. The smallest unit is nano;
+ * anything smaller is rounded up (away from zero), so that a request never becomes zero.
  */
 import { MusterError } from './errors.ts'
 
 /** `12Mi`, `12M`, or `12e6`. */
 export type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
 
-/** The number `mantissa` × 10^`exponent`. The mantissa does not end in a zero, so equal numbers look equal. */
+/** The number `mantissa` × 10^`exponent`. The mantissa does not end in a zero, so equal numbers have equal fields. */
 export interface Quantity {
   readonly mantissa: bigint
   readonly exponent: number
@@ -23,7 +22,7 @@ const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 const decimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const finest = -9
 
-/** What the server stores at most where a binary suffix is used; the other families have no limit. */
+/** The server's maximum with a binary suffix; the other formats have no limit. */
 const binaryLimit = 2n ** 63n - 1n
 
 /** The number `mantissa` × 10^`exponent`: `makeQuantity(1500, { exponent: -3 })` is `1500m`. */
@@ -35,7 +34,7 @@ export function makeQuantity(
 }
 
 /**
- * Reads whatever an API server reads: text with a suffix or an exponent, and JSON numbers.
+ * Parses whatever an API server accepts: text with a suffix or an exponent, and JSON numbers.
  * @throws InvalidQuantity
  */
 export function parseQuantity(source: string | number | bigint): Quantity {
@@ -43,21 +42,21 @@ export function parseQuantity(source: string | number | bigint): Quantity {
 }
 
 /**
- * What the server writes back for a quantity that it was given. Usually the canonical form; but short texts that need
- * no conversion are kept as they are: `1.500`, `+1`, `1E3`.
+ * The form that the server returns for a given quantity. Usually canonical; but short texts that need no conversion are kept:
+ * `1.500`, `+1`, `1E3`.
  */
 export function storedQuantity(source: string | number | bigint): string {
   const { text, quantity, isKept } = read(String(source))
   return isKept ? text : formatQuantity(quantity)
 }
 
-/** Around it, only the white space that JSON allows unescaped in a string. No part can be read as another one. */
+/** Surrounded only by white space that JSON allows unescaped in a string. Unambiguous for the regular expression engine. */
 const quantityPattern =
   /^[\p{Z}\u{85}]*(?<text>(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[a-zA-Z][-+\w]*)?)(?<end>[^]*)$/u
 
 const onlySpace = /^[\p{Z}\u{85}]*$/u
 
-/** Arithmetic on more takes time that grows faster than they do. */
+/** Limit of digits: the cost of arithmetic grows faster than their number. */
 const mostWritten = 10_000
 
 function read(source: string): { readonly text: string; readonly quantity: Quantity; readonly isKept: boolean } {
@@ -66,7 +65,7 @@ function read(source: string): { readonly text: string; readonly quantity: Quant
   const scale = text === '' || !onlySpace.test(end) ? undefined : readSuffix(suffix)
   const digits = (whole.replace(/^0+/, '') || '0') + fraction
   if (digits.length > mostWritten) throw new MusterError('InvalidQuantity', 'a quantity has too many digits.')
-  // A text without digits is zero where the server takes its short way ("k", "."), and refused where not ("Pi").
+  // A text without digits is zero on the fast path of the server ("k", "."), and rejected otherwise ("Pi").
   if (!scale || (whole + fraction === '' && !isShort(digits, fraction, scale))) {
     throw new MusterError('InvalidQuantity', `"${source}" is not a quantity.`)
   }
@@ -82,7 +81,7 @@ function read(source: string): { readonly text: string; readonly quantity: Quant
 function fitBinary(magnitude: Quantity): Quantity {
   if (isBeyond(magnitude, binaryLimit)) return makeQuantity(binaryLimit, { format: 'BinarySI' })
   const rounded = roundUp(magnitude, finest)
-  // A part of a byte: only decimal suffixes can say that.
+  // A fraction of a byte: only decimal suffixes can express it.
   const isPart = rounded.exponent < 0 && !isBeyond(rounded, 1n)
   return isPart ? { ...rounded, format: 'DecimalSI' } : rounded
 }
@@ -99,7 +98,7 @@ function readSuffix(suffix: string): Scale | undefined {
   const binary = binarySuffixes.indexOf(suffix)
   if (binary > 0) return { power2: binary * 10, power10: 0, format: 'BinarySI' }
   if (!/^[eE][+-]?\d+$/.test(suffix)) return undefined
-  // Nineteen digits are 64 bits; zeros in front of them count nothing.
+  // Nineteen digits are 64 bits; leading zeros do not count.
   const digits = suffix
     .slice(1)
     .replace('+', '')
@@ -107,31 +106,31 @@ function readSuffix(suffix: string): Scale | undefined {
   if (digits.length > 20) return undefined
   const exponent = BigInt(digits)
   if (BigInt.asIntN(64, exponent) !== exponent) return undefined
-  // The server cuts it to 32 bits.
+  // The server truncates it to 32 bits.
   return { power2: 0, power10: Number(BigInt.asIntN(32, exponent)), format: 'DecimalExponent' }
 }
 
-/** The numbers for which the server needs no more than a 64-bit integer. */
+/** The numbers for which the server uses a 64-bit integer. */
 function isShort(digits: string, fraction: string, { power2, power10, format }: Scale): boolean {
   if (format === 'BinarySI') return fraction === '' && digits.length + Math.trunc((power2 * 3) / 10) <= 14
   return digits.length <= 18 && power10 - fraction.length >= finest
 }
 
-/** The rule by which the server takes a short text for canonical without looking closer. */
+/** The rule by which the server accepts a short text as canonical. */
 function isKeptAsWritten(digits: string, fraction: string, scale: Scale): boolean {
   if (!isShort(digits, fraction, scale)) return false
   if (scale.format === 'BinarySI') return Number(digits) % 8 !== 0
   return (scale.power10 - fraction.length) % 3 === 0 && !digits.startsWith('0') && !digits.endsWith('000')
 }
 
-/** The canonical text: no fraction, the largest suffix that loses nothing, the family kept where it can be. */
+/** The canonical text: no fraction, the largest lossless suffix, the format kept where possible. */
 export function formatQuantity(quantity: Quantity): string {
   const { mantissa, exponent, format } = quantity
-  // Below 1Ki, or with a fraction, a binary suffix says nothing or lies.
+  // Below 1Ki, or with a fraction, a binary suffix is useless or wrong.
   if (format === 'BinarySI' && exponent >= 0 && isBeyond(quantity, 1023n)) {
     return formatBinary(mantissa * 10n ** BigInt(exponent))
   }
-  // Exponents come in threes, and suffixes end at E: 10^21 is 1000E.
+  // Exponents are multiples of three, and suffixes end at E: 10^21 is 1000E.
   const third = Math.floor(exponent / 3)
   const step = format === 'DecimalExponent' ? third : Math.min(third, 6)
   const digits = `${mantissa}${'0'.repeat(steps(exponent - step * 3))}`
@@ -149,11 +148,11 @@ function formatBinary(integer: bigint): string {
   return `${rest}${binarySuffixes[step]}`
 }
 
-/** −1, 0 or 1. The family does not matter: `1Ki` equals `1024`. */
+/** −1, 0 or 1. The format does not matter: `1Ki` equals `1024`. */
 export function compareQuantities(a: Quantity, b: Quantity): -1 | 0 | 1 {
   const sign = signOfQuantity(a)
   if (sign !== signOfQuantity(b)) return sign < signOfQuantity(b) ? -1 : 1
-  // Numbers of different length need no arithmetic: 1e1000000 is compared in no time.
+  // Numbers of different length need no arithmetic: 1e1000000 is compared at once.
   const order = Math.sign(lengthOf(a) - lengthOf(b)) * sign
   if (order !== 0) return order < 0 ? -1 : 1
   const [left, right] = align(a, b)
@@ -164,7 +163,7 @@ export function equalQuantities(a: Quantity, b: Quantity): boolean {
   return a.mantissa === b.mantissa && a.exponent === b.exponent
 }
 
-/** The family is that of `a`, unless `a` is zero. */
+/** The format is that of `a`, unless `a` is zero. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   if (b.mantissa === 0n && a.mantissa !== 0n) return a
   if (a.mantissa === 0n) return b
@@ -172,7 +171,7 @@ export function addQuantities(a: Quantity, b: Quantity): Quantity {
   return normal(left + right, Math.min(a.exponent, b.exponent), a.format)
 }
 
-/** The family is that of `a`, unless `a` is zero. */
+/** The format is that of `a`, unless `a` is zero. */
 export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
   return addQuantities(a, negateQuantity(b))
 }
@@ -217,7 +216,7 @@ function quantityToScale(quantity: Quantity, scale: number): bigint {
 function roundUp(quantity: Quantity, scale: number): Quantity {
   const { mantissa, exponent, format } = quantity
   if (exponent >= scale) return quantity
-  // More digits are cut off than there are: one step remains, however small the number was.
+  // More digits are cut off than exist: one unit remains, however small the number was.
   if (lengthOf(quantity) <= scale) return normal(mantissa < 0n ? -1n : 1n, scale, format)
   const divisor = 10n ** BigInt(scale - exponent)
   // The mantissa does not end in a zero, so something is always cut off.
@@ -225,13 +224,13 @@ function roundUp(quantity: Quantity, scale: number): Quantity {
   return normal(mantissa / divisor + step, scale, format)
 }
 
-/** Greater than `limit`, whatever the sign. */
+/** Greater than `limit`, ignoring the sign. */
 function isBeyond(quantity: Quantity, limit: bigint): boolean {
   const magnitude = quantity.mantissa < 0n ? negateQuantity(quantity) : quantity
   return compareQuantities(magnitude, makeQuantity(limit)) > 0
 }
 
-/** Digits before the decimal point; zero or less when the first digit comes after it. */
+/** Digits before the decimal point; zero or less if the first digit comes after it. */
 function lengthOf({ mantissa, exponent }: Quantity): number {
   const digits = (mantissa < 0n ? -mantissa : mantissa).toString()
   return digits.length + exponent
@@ -246,7 +245,7 @@ function align(a: Quantity, b: Quantity): readonly [bigint, bigint] {
   ]
 }
 
-/** A handful of characters, `1e999999999`, must not cost gigabytes. */
+/** A few characters, `1e999999999`, must not cost gigabytes. */
 const mostDigits = 100_000
 
 function steps(count: number): number {

@@ -1,23 +1,22 @@
 /**
- * Recall: what a pure function made of the same input before. A cluster that is played over and over, as in a simulation,
- * decodes the same bodies and works out the same owners thousands of times; clusters that share a recall do each once.
+ * Recall: a memo of pure functions. A simulation runs the same cluster again and again, and would decode the same bodies and
+ * compute the same owners thousands of times; clusters that share a recall do each once.
  *
- * Objects are never changed in place, so one that is given again is as good as one that is made again. What throws is
- * not kept, and of what is kept only the latest, in two generations: what is asked for moves to the young one, and the
- * old one is dropped when the young one is full.
+ * Objects are immutable, so a memoised one is as good as a new one. Errors are not kept, and only the latest results are, in two
+ * generations: a used result moves to the young one, and the old one is dropped when the young one is full.
  */
 export interface Recall {
   /**
-   * `input` is the text of everything that `make` looks at, and says which function it is; or `within` does: a long text need not
-   * be written anew then. There are few of these.
+   * `input` is the text of everything that `make` depends on, including the function itself; or `within` names that: then a long
+   * text need not be built. There are few such names.
    */
   <T>(input: () => string, make: () => T, within?: string): T
 }
 
-/** For clusters that live once: nothing is kept, and no input is written. */
+/** For clusters that run once: nothing is kept, and no input is built. */
 export const noRecall: Recall = (_input, make) => make()
 
-/** Keeps inputs of up to twice so many characters. */
+/** Keeps inputs of up to twice this many characters. */
 export function createRecall(characters: number = 8 * 1024 * 1024): Recall {
   const drawers = new Map<string, Drawer>()
   let size = 0
@@ -55,7 +54,7 @@ interface Drawer {
 const identities = new WeakMap<object, number>()
 let identified = 0
 
-/** A number for what is better told by what it is than by its text: a schema. */
+/** A number that identifies an object by reference, where its text would be long: a schema. */
 export function recallIdentity(object: object | undefined): number {
   if (!object) return 0
   const known = identities.get(object) ?? ++identified

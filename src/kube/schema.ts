@@ -1,6 +1,6 @@
 /**
- * The part of OpenAPI that Kubernetes gives a meaning to. Built-in kinds (from the generated table) and CRDs
- * (from their own document) speak the same vocabulary, so patches, apply and validation have one input.
+ * The part of OpenAPI that has a meaning in Kubernetes. Built-in kinds (from the generated table) and CRDs (from their schema)
+ * have the same vocabulary, so patches, apply and validation take one kind of input.
  */
 import type { Json } from './json.ts'
 
@@ -31,7 +31,7 @@ export type Definitions = Readonly<Record<string, Schema>>
 
 const emptySchema: Schema = {}
 
-/** Follows `$ref` (and the one-element `allOf` that OpenAPI v3 wraps it in) to the schema that says something. */
+/** Follows `$ref` (and the one-element `allOf` that OpenAPI v3 wraps it in) to the actual schema. */
 export function resolveSchema(schema: Schema | undefined, definitions: Definitions): Schema {
   if (schema === undefined) return emptySchema
   if (targetOf(schema) === undefined) return schema
@@ -42,7 +42,7 @@ export function resolveSchema(schema: Schema | undefined, definitions: Definitio
   return found
 }
 
-/** Schemas do not change, and each place of a kind is looked at with every object. */
+/** Schemas do not change, and every place is resolved for every object. */
 const resolved = new WeakMap<Definitions, WeakMap<Schema, Schema>>()
 
 function targetOf({ $ref, allOf }: Schema): string | undefined {
@@ -55,7 +55,7 @@ function follow(schema: Schema, definitions: Definitions): Schema {
     const target = targetOf(current)
     if (target === undefined) return current
     const name = target.slice(target.lastIndexOf('/') + 1)
-    // Marks beside the reference (an atomic use of a granular type) win over those of the definition.
+    // Extensions beside the reference (an atomic use of a granular type) override those of the definition.
     const { $ref: _ref, allOf: _allOf, ...marks } = current
     const definition = definitions[name]
     if (!definition) return emptySchema

@@ -1,9 +1,9 @@
 /**
- * Which objects are meant: by labels, or by fields.
+ * Label and field selectors.
  *
- * A selector is a list of requirements that must all hold; an empty list means everything. Besides parsing, matching
- * and writing there is a small algebra: `implies` asks whether one selector selects at least what another does,
- * `cover` finds one selector for what either of two selects. With it many consumers share one watch.
+ * A selector is a list of requirements that must all hold; an empty list selects everything. Besides parsing, matching and
+ * formatting there is a small algebra: `implies` decides whether one selector selects at least what another does, `cover` finds
+ * one selector for everything that either of two selects. It lets many consumers share one watch.
  */
 import {
   anyField,
@@ -51,7 +51,7 @@ export interface LabelExpression {
   readonly values?: readonly string[] | undefined
 }
 
-/** What may be written where labels select: `app=web,!legacy`, or the object form. */
+/** Accepted as a label selector: `app=web,!legacy`, or the object form. */
 export type LabelSelectorSource = string | LabelSelectorSpec
 
 export const everything: LabelSelector = []
@@ -90,7 +90,7 @@ const expressionOperators: ReadonlyMap<string, LabelOperator> = new Map([
   ['DoesNotExist', '!'],
 ])
 
-/** Operators that stand between a key and a single value. */
+/** Operators between a key and a single value. */
 const exactOperators: ReadonlySet<string> = new Set(['=', '==', '!=', '>', '<'])
 
 /**
@@ -151,7 +151,7 @@ export function parseLabels(text: string): LabelSelector {
   return sortByKey(requirements)
 }
 
-/** A requirement, held to the rules of the server. */
+/** A requirement, validated by the rules of the server. */
 function requirement(key: string, operator: LabelOperator, values: readonly string[], place: string): LabelRequirement {
   const problems = checkQualifiedName(key)
   if (problems.length > 0) throw invalid(`the key "${key}" ${problems.join(' and ')}, ${place}`)
@@ -214,14 +214,14 @@ export function formatLabels(selector: LabelSelector): string {
     .join(',')
 }
 
-/** True only if whatever `a` selects, `b` selects too. With `>` and `<` it may say false though it holds. */
+/** True only if everything that `a` selects is selected by `b`. With `>` and `<` it may be false although it holds. */
 export function impliesLabels(a: LabelSelector, b: LabelSelector): boolean {
   return isWithin(labelConstraints(a), labelConstraints(b), anyLabel)
 }
 
 /**
- * A selector for everything that `a` or `b` selects, as narrow as this language can say it key by key: values are
- * united, what both forbid stays forbidden, a key that both need must exist; the rest is dropped.
+ * A selector for everything that `a` or `b` selects, as narrow as the syntax allows key by key: values are united, values that
+ * both exclude stay excluded, a key that both require must exist; the rest is dropped.
  */
 export function coverLabels(a: LabelSelector, b: LabelSelector): LabelSelector {
   if (impliesLabels(a, b)) return b
@@ -253,10 +253,10 @@ const narrowing: Readonly<Record<LabelOperator, Narrowing>> = {
   '<': (known, [bound]) => mustBeBelow(known, BigInt(bound!)),
 }
 
-/** The requirements that say a constraint, or as much of it as requirements can say. */
+/** The requirements that express a constraint, or as much of it as possible. */
 function labelRequirements(key: string, { absent, only, never, above, below }: Constraint): LabelSelector {
   if (only && absent) {
-    // "Absent, or one of these" cannot be said.
+    // "Absent, or one of these" cannot be expressed.
     return only.size === 0 ? [{ key, operator: '!', values: [] }] : []
   }
   if (only) return [{ key, operator: only.size === 1 ? '=' : 'in', values: [...only].toSorted() }]
@@ -270,7 +270,7 @@ function labelRequirements(key: string, { absent, only, never, above, below }: C
   return requirements
 }
 
-/** A field is compared as text; one that is absent is the empty text. */
+/** A field is compared as text; an absent one is the empty text. */
 export interface FieldRequirement {
   /** `metadata.name`, `spec.nodeName`. */
   readonly path: string
@@ -283,7 +283,7 @@ export type FieldSelector = readonly FieldRequirement[]
 export const everyField: FieldSelector = []
 
 /**
- * `metadata.name=web,status.phase!=Running`. A backslash takes `,`, `=` and itself into a value.
+ * `metadata.name=web,status.phase!=Running`. A backslash escapes `,`, `=` and itself in a value.
  * @throws InvalidSelector
  */
 export function parseFields(text: string): FieldSelector {
@@ -309,7 +309,7 @@ export function matchFields(selector: FieldSelector, object: KubeObject): boolea
   return selector.every(({ path, operator, value }) => (fieldOf(object, path) === value) === (operator === '='))
 }
 
-/** Fields of built-in kinds that are not what stands at their path: other names, and defaults that JSON leaves out. */
+/** Fields of built-in kinds that differ from the value at their path: other names, and defaults that JSON omits. */
 const builtInFields: ReadonlyMap<string, { readonly path: string; readonly absent?: string }> = new Map([
   ['v1/Node spec.unschedulable', { path: 'spec.unschedulable', absent: 'false' }],
   ['v1/Pod spec.hostNetwork', { path: 'spec.hostNetwork', absent: 'false' }],
@@ -340,7 +340,7 @@ function textAt(object: KubeObject, path: string): string {
   return isScalar ? String(value) : ''
 }
 
-/** True only if whatever `a` selects, `b` selects too. */
+/** True only if everything that `a` selects is selected by `b`. */
 export function impliesFields(a: FieldSelector, b: FieldSelector): boolean {
   return isWithin(fieldConstraints(a), fieldConstraints(b), anyField)
 }

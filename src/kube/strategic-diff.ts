@@ -1,12 +1,11 @@
 /**
- * Writes strategic merge patches.
+ * Creates strategic merge patches.
  *
- * Two-way: what turns one object into another. Three-way, as `kubectl apply` does it: what makes the live object follow
- * a new configuration, where whatever was applied before and is no longer wanted goes, and whatever others set stays.
- * A two-way patch is the three-way one whose live object is the one applied before, so there is one algorithm.
+ * Two-way: the patch from one object to another. Three-way, as in `kubectl apply`: the patch that makes the live object follow a
+ * new configuration, removing fields that were applied before and are no longer, and keeping the fields of others. A two-way
+ * patch is a three-way one whose live object is the last applied one, so there is one algorithm.
  *
- * A patch is empty exactly if there is nothing to do. kubectl's may not be: it repeats deletions and orders that are
- * already as they should be, to the same effect.
+ * A patch is empty exactly if there is nothing to do. kubectl's may not be: it repeats deletions and orders without effect.
  */
 import { type Json, type JsonObject, equalJson, isJsonObject } from './json.ts'
 import { isJsonArray, ownMember } from './json-member.ts'
@@ -32,8 +31,8 @@ export function createStrategicMerge(
 }
 
 /**
- * The patch that makes `current` follow `modified`, where `original` is what was applied before (undefined if nothing
- * was): adds and changes what `modified` has, deletes what only `original` had.
+ * The patch that makes `current` follow `modified`, where `original` was applied before (undefined if nothing was): adds and
+ * changes what `modified` has, deletes what only `original` had.
  */
 export function createThreeWayStrategicMerge(
   original: JsonObject | undefined,
@@ -162,8 +161,8 @@ function diffElements(lists: ListDiff): readonly Entry[] {
 }
 
 /**
- * Several elements may have the same merge key (a Service's port 53 for TCP and for UDP), and then no patch can name one
- * of them. So the whole list is written: what is wanted, merged into its live twin, and what others added.
+ * Several elements may have the same merge key (a Service's port 53 for TCP and for UDP), and then no patch can address one of
+ * them. So the whole list is written: the desired elements merged into the live ones, and the elements that others added.
  */
 function replaceElements({ original, wanted, current, rule, field }: ListDiff): readonly Entry[] {
   const identity = identityOf(rule)
@@ -178,13 +177,13 @@ function replaceElements({ original, wanted, current, rule, field }: ListDiff): 
   })
   const others = current.filter((item) => !after.has(identity(item)) && !before.has(identity(item)))
   const list = [...merged, ...others]
-  // The server puts elements of one key side by side.
+  // The server puts elements with the same key next to each other.
   const grouped = [...Map.groupBy(list, elementKey(rule)).values()].flat()
   if (equalJson(list, current) || equalJson(grouped, current)) return []
   return [[field, [...list, { [directive]: 'replace' }]]]
 }
 
-/** The list's real keys, where the schema knows more of them than the merge key. */
+/** The actual keys of the list, if the schema has more of them than the merge key. */
 function identityOf({ place, element, mergeKey }: FieldRule): (item: JsonObject) => string {
   const keys = place.schema?.['x-kubernetes-list-map-keys'] ?? [mergeKey!]
   const fields = element.schema?.properties ?? {}
@@ -198,7 +197,7 @@ function byKey(list: readonly JsonObject[], keyOf: (item: JsonObject) => string)
 
 type Keys = Pick<ReadonlySet<string>, 'has' | 'keys' | 'size'>
 
-/** An order goes with every change of a list, and stands alone where nothing but the order differs. */
+/** Every change of a list carries an order; the order stands alone if nothing else differs. */
 function needsOrder(wanted: Keys, live: Keys, changes: readonly Entry[]): boolean {
   if (wanted.size === 0 || live.size === 0) return false
   const common = [...live.keys()].filter((key) => wanted.has(key))

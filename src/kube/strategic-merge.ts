@@ -2,14 +2,14 @@
  * Strategic merge patch: a merge patch that knows the schema, so that a list whose elements have a key can be changed
  * element by element. The patch looks like the object, plus directives:
  *
- *     $patch: replace | delete             in an object: takes its place, or empties it
+ *     $patch: replace | delete             in an object: replaces or empties it
  *                                          in a list element: replaces the whole list, or deletes that element
- *     $setElementOrder/FIELD: […]          the order that the elements of a merged list shall have
- *     $deleteFromPrimitiveList/FIELD: […]  scalars to take out of a merged list
+ *     $setElementOrder/FIELD: […]          the order of the elements of a merged list
+ *     $deleteFromPrimitiveList/FIELD: […]  scalars to remove from a merged list
  *     $retainKeys: […]                     the only members that an object may keep
  *
- * The result is what an API server has before it decodes it into the kind: an element that the patch adds is taken as
- * it stands, so nulls inside of it stay.
+ * The result is that of an API server before it decodes it into the kind: an element that the patch adds is taken as it
+ * is, so nulls inside of it stay.
  */
 import { MusterError } from './errors.ts'
 import { type Json, type JsonObject, equalJson, isJsonObject } from './json.ts'
@@ -48,7 +48,7 @@ export function mergeObject(original: JsonObject, patch: JsonObject, place: Merg
   }
   if (retain !== undefined) dropOthers(result, changes, retain, place)
 
-  // An order takes the list that it orders along, and deletions come last: they must see what was added.
+  // An order includes its list, and deletions come last: they must see added elements.
   const ordered = new Set<string>()
   for (const [field, order] of directives(changes, orderDirective, place)) {
     ordered.add(field)
@@ -77,7 +77,7 @@ function mergeField(live: Json | undefined, change: Json, place: MergePlace, fie
   return withoutDirectives(withoutNulls(change))
 }
 
-/** `$retainKeys`: whatever it does not name goes, and the patch may set nothing else. */
+/** `$retainKeys`: all other members are removed, and the patch may set nothing else. */
 function dropOthers(result: Map<string, unknown>, changes: JsonObject, retain: Json, place: MergePlace): void {
   if (!isJsonArray(retain)) throw refusal(place.path, `has a malformed ${retainKeysDirective}`)
   const names = new Set(retain)
@@ -104,11 +104,11 @@ function union(live: readonly Json[], changes: readonly Json[]): readonly Json[]
 type Elements = readonly JsonObject[]
 
 interface MergedElements {
-  /** Those that were live, then those that the patch adds. */
+  /** Live elements, then those that the patch adds. */
   readonly merged: Elements
-  /** What directives left of the live list. */
+  /** The live list after directives. */
   readonly remaining: Elements
-  /** The changes that are no directives. */
+  /** The changes that are not directives. */
   readonly plain: Elements
 }
 
@@ -116,7 +116,7 @@ function mergeElements(live: Elements, changes: Elements, rule: FieldRule): Merg
   const keyOf = elementKey(rule)
   const { remaining, plain } = obeyDirectives(live, changes, rule)
   const merged = [...remaining]
-  // The server, too, merges into the first of several that have the same key.
+  // Like the server, merges into the first of several elements with the same key.
   const places = new Map(positions(remaining, keyOf))
   for (const change of plain) {
     const key = keyOf(change)
@@ -165,11 +165,11 @@ function orderedList(
   if (rule.strategy !== 'merge') return inOrder(added, order, before, keyOf)
   if (kind !== 'object') return inOrder(union(before, added), order, before, keyOf)
   const { merged } = mergeElements(before as Elements, added as Elements, rule)
-  // For the order, what the patch adds stands where it deleted something: so it is in the server.
+  // For the order, added elements take the place of deleted ones, as in the server.
   return inOrder(merged, order, merged.slice(0, before.length), keyOf)
 }
 
-/** Whatever a patch changes in an ordered list must be part of the order, and stand in it. */
+/** Everything that a patch changes in an ordered list must be part of the order. */
 function checkOrder(
   changes: readonly Json[],
   order: readonly Json[],
@@ -188,8 +188,8 @@ function checkOrder(
 }
 
 /**
- * The elements that the patch names, in its order, among the others, in theirs. Where both were live, they meet as
- * they did there; otherwise what the patch names comes first. Elements of the same key end up side by side.
+ * The elements that the patch names, in its order, among the others, in theirs. Live elements keep their relative positions;
+ * otherwise those of the patch come first. Elements of the same key end up next to each other.
  */
 function inOrder(
   elements: readonly Json[],
@@ -216,7 +216,7 @@ function inOrder(
   return [...result, ...others.slice(next)]
 }
 
-/** Where each key stands first. */
+/** The first position of each key. */
 function positions(list: readonly Json[], keyOf: (element: Json) => string): ReadonlyMap<string, number> {
   const found = new Map<string, number>()
   for (const [index, element] of list.entries()) {
@@ -226,7 +226,7 @@ function positions(list: readonly Json[], keyOf: (element: Json) => string): Rea
   return found
 }
 
-/** How the elements of a merged list are told apart. @throws InvalidPatch for an element without its key */
+/** How the elements of a merged list are identified. @throws InvalidPatch for an element without its key */
 export function elementKey({ mergeKey, place: { path } }: FieldRule): (element: Json) => string {
   if (mergeKey === undefined) throw refusal(path, 'is a list of objects without a merge key')
   return (element) => {
@@ -256,7 +256,7 @@ function withoutScalars(list: readonly Json[], deletions: readonly Json[], path:
   return list.filter((element) => !gone.has(keyText(element)))
 }
 
-/** What the patch brings along anew: null members are none, at any depth. */
+/** Values that the patch adds: null members are dropped, at any depth. */
 function withoutNulls(value: Json): Json {
   if (isJsonArray(value)) return value.map(withoutNulls)
   if (!isJsonObject(value)) return value
@@ -264,7 +264,7 @@ function withoutNulls(value: Json): Json {
   return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(member)]))
 }
 
-/** A directive about something that is not there has nothing to do: the object that carries it goes. */
+/** A directive about a missing value has no effect: the object that carries it is dropped. */
 function withoutDirectives(value: Json): Json | undefined {
   if (isJsonArray(value)) return value.map(withoutDirectives).filter((element) => element !== undefined)
   if (!isJsonObject(value)) return value

@@ -1,14 +1,14 @@
 /**
- * What a schema says about patching a field strategically: its patch strategy and merge key, and where to look next.
+ * What a schema says about the strategic merge of a field: its patch strategy and merge key, and where to continue.
  *
- * A place without a schema is merged as plain JSON: objects member by member, lists as a whole. That also holds for
- * free-form objects. (An API server refuses strategic merge patches for custom resources; that is its business.)
+ * A place without a schema is merged as plain JSON: objects member by member, lists as a whole. The same applies to free-form
+ * objects. (An API server rejects strategic merge patches of custom resources; that is checked elsewhere.)
  */
 import { MusterError } from './errors.ts'
 import { type Json, stringifyJson } from './json.ts'
 import { type Definitions, type Schema, resolveSchema } from './schema.ts'
 
-/** A value in a document: what is known about it, and its path for messages. */
+/** A value in a document: its schema, and its path for messages. */
 export interface MergePlace {
   readonly schema: Schema | undefined
   readonly definitions: Definitions
@@ -18,10 +18,10 @@ export interface MergePlace {
 export interface FieldRule {
   /** The field itself. */
   readonly place: MergePlace
-  /** An element of it, where it is a list. */
+  /** An element of it, if it is a list. */
   readonly element: MergePlace
   readonly strategy: 'merge' | 'replace' | undefined
-  /** Members that a patch does not list in `$retainKeys` go: for unions, of which only one member may be set. */
+  /** Members that a patch does not list in `$retainKeys` are removed: for unions, of which only one member may be set. */
   readonly retainKeys: boolean
   readonly mergeKey: string | undefined
 }
@@ -45,7 +45,7 @@ export function ruleOf({ schema, definitions, path }: MergePlace, field: string)
   }
 }
 
-/** An object that is kept as it is written, whatever it is. */
+/** An object that is kept as it is. */
 const opaque: Schema = { type: 'object' }
 
 function fieldSchema(
@@ -69,7 +69,7 @@ function fieldSchema(
   return undefined
 }
 
-/** The one type of all elements: objects are merged by key, scalars as a set; nothing else can be merged. */
+/** The type of all elements: objects are merged by key, scalars as a set; nothing else can be merged. */
 export function elementKind(path: string, ...lists: readonly (readonly Json[])[]): 'object' | 'scalar' | undefined {
   let type: string | undefined
   for (const element of lists.flat()) {
@@ -85,7 +85,7 @@ export function elementKind(path: string, ...lists: readonly (readonly Json[])[]
   return type === undefined || type === 'object' ? type : 'scalar'
 }
 
-/** One text for each merge key value, of whatever type; also for a scalar that is its own key. */
+/** A text for each merge key value, of any type; also for a scalar that is its own key. */
 export function keyText(value: Json | undefined): string {
   return stringifyJson(value ?? null)
 }

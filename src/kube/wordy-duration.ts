@@ -3,8 +3,8 @@ import { type Duration, parseDuration } from './duration.ts'
 import { isMusterError } from './errors.ts'
 import { parseInt64 } from './int64.ts'
 
-/** The spellings of each unit; of the last one a beginning of the word is enough. */
-const units: readonly (readonly [spellings: readonly string[], nanoseconds: bigint])[] = [
+/** The names of each unit; of the last one a prefix is enough. */
+const units: readonly (readonly [unitNames: readonly string[], nanoseconds: bigint])[] = [
   [['ns', 'nano'], 1n],
   [['us', 'µs', 'micro'], 1000n],
   [['ms', 'milli'], 1_000_000n],
@@ -15,10 +15,10 @@ const units: readonly (readonly [spellings: readonly string[], nanoseconds: bigi
   [['w', 'wk', 'week'], 604_800_000_000_000n],
 ]
 
-/** Digits, blanks, words, and everything else: each character belongs to one piece. */
+/** Digits, blanks, words, and everything else: each character belongs to one token. */
 const piece = /\d+|[\t\n\f\r ]+|[A-Za-zµ]+|[^]/g
 
-/** Undefined when the text is none. What leaves 64 bits wraps, as in Go. */
+/** Undefined if the text is invalid. Values beyond 64 bits wrap, as in Go. */
 export function parseWordyDuration(text: string): Duration | undefined {
   const plain = goDuration(text)
   if (plain !== undefined) return plain
@@ -30,8 +30,8 @@ export function parseWordyDuration(text: string): Duration | undefined {
       const factor = parseInt64(digits)
       if (factor === undefined) return undefined
       const word = found.toLowerCase()
-      for (const [spellings, nanoseconds] of units) {
-        if (!spellings.includes(word) && !word.startsWith(spellings.at(-1)!)) continue
+      for (const [unitNames, nanoseconds] of units) {
+        if (!unitNames.includes(word) && !word.startsWith(unitNames.at(-1)!)) continue
         total = BigInt.asIntN(64, (total ?? 0n) + factor * nanoseconds)
       }
       digits = ''

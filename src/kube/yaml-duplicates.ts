@@ -1,6 +1,6 @@
 /**
- * Keys that a mapping in a YAML text states twice, as go-yaml reports them: in the order in which their values are
- * complete, each with the line on which its value begins. Merges (`<<`) and aliases are not followed.
+ * Duplicate keys of mappings in a YAML text, as go-yaml reports them: in the order in which their values are complete, each with
+ * the line on which its value begins. Merges (`<<`) and aliases are not followed.
  *
  * Like `yaml.ts`, this file loads a parser.
  */
@@ -18,7 +18,7 @@ import { type Json, stringifyJson } from './json.ts'
 import { readYaml } from './yaml.ts'
 
 export interface DuplicateKey {
-  /** Of the value, from one on. */
+  /** The line of the value, from one on. */
   readonly line: number
   /** As Go prints it: `"name"`, `1`, `true`. */
   readonly key: string
@@ -27,13 +27,13 @@ export interface DuplicateKey {
 interface Level {
   /** Undefined in a list. */
   readonly keys: Set<string> | undefined
-  /** Whose value is being read. */
+  /** The key whose value is being read. */
   pending: { readonly key: string; line: number | undefined; readonly keyLine: number } | undefined
 }
 
 const deepest = 1000
 
-/** Of the first document, which is the one that counts; none where the text cannot be read. */
+/** Of the first document, which is the relevant one; none if the text is invalid. */
 export function duplicateKeys(text: string): readonly DuplicateKey[] {
   const found: DuplicateKey[] = []
   const levels: Level[] = []
@@ -57,7 +57,7 @@ export function duplicateKeys(text: string): readonly DuplicateKey[] {
     const line = start === undefined ? undefined : lineOf(start)
     const isKey = level?.keys !== undefined && level.pending === undefined
     if (isKey && level) {
-      // A key that is no scalar, or a merge, is never the same as another one.
+      // A key that is not a scalar, or a merge, never equals another one.
       const isName = event.type === EVENT_ID.SCALAR && !isMerge(text, event)
       const key = isName ? keyOf(text, event) : `<<${level.keys?.size}`
       level.pending = { key, line: undefined, keyLine: line ?? 1 }
@@ -84,7 +84,7 @@ function firstDocument(text: string): readonly Event[] {
   }
 }
 
-/** Undefined where the event has no place of its own: it begins on the line of its key. */
+/** Undefined if the event has no position: it begins on the line of its key. */
 function startOf(event: Event): number | undefined {
   if (event.type === EVENT_ID.POP || event.type === EVENT_ID.DOCUMENT) return undefined
   const isBlock =
@@ -100,10 +100,10 @@ function isMerge(text: string, event: ScalarEvent): boolean {
   return event.style === SCALAR_STYLE.PLAIN && getScalarValue(text, event) === '<<'
 }
 
-/** Plain text that may be something else than text. */
+/** Plain text that may not be a string. */
 const special = /^(?:[-+.~\d].*|y|n|yes|no|on|off|true|false|null|)$/i
 
-/** Numbers that are written as Go prints them, or nearly so: they are common, and need no parser. */
+/** Numbers in the notation that Go prints, or nearly so: they are common, and need no parser. */
 const simpleNumber = /^(?:-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?|0x[\da-f]{1,12})$/i
 
 function keyOf(text: string, event: ScalarEvent): string {
@@ -111,7 +111,7 @@ function keyOf(text: string, event: ScalarEvent): string {
   const isPlain = event.style === SCALAR_STYLE.PLAIN && event.tagStart < 0
   if (!isPlain || !special.test(value)) return quoteGo(value)
   if (simpleNumber.test(value)) return String(Number(value))
-  // Whatever else is that long is text, or may count as such.
+  // Anything else of that length is text, or may count as such.
   const read: Json = value.length > longestSpecial ? value : readYaml(value)
   if (read === null) return '<nil>'
   return typeof read === 'string' ? quoteGo(read) : stringifyJson(read)
@@ -119,7 +119,7 @@ function keyOf(text: string, event: ScalarEvent): string {
 
 const longestSpecial = 40
 
-/** Offsets are asked for in the order of the text, so the text is read once. */
+/** Offsets are requested in the order of the text, so the text is read once. */
 function lineCounter(text: string): (offset: number) => number {
   let line = 1
   let counted = 0

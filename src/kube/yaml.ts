@@ -1,9 +1,9 @@
 /**
  * YAML as kubectl reads and writes it: YAML 1.1 scalars (`yes` is a boolean, `0777` is octal), in mapping keys too,
- * but no base-60 numbers and no dates. A document is a JSON value in another dress: every key becomes a string, and
- * what JSON cannot say is an error.
+ * but no base-60 numbers and no dates. A document is a JSON value: every key becomes a string, and values that JSON cannot
+ * express are errors.
  *
- * This file loads a parser. Nothing else in `src/kube` imports it, and who needs it should do so lazily.
+ * This file loads a parser. Nothing else in `src/kube` imports it; import it lazily.
  */
 import {
   boolYaml11Tag,
@@ -30,18 +30,18 @@ import { MusterError } from './errors.ts'
 import { isJsonObject, type Json, parseJson } from './json.ts'
 
 export interface YamlOptions {
-  /** Where the text comes from, for messages: `deploy/web.yaml`. */
+  /** The source of the text, for messages: `deploy/web.yaml`. */
   readonly source?: string | undefined
   /**
-   * Refuse a key that stands twice in a mapping. Manifests are read without: kubectl and Helm silently take the last
-   * one, and there are charts that live on it. For own configuration files it should be on. @default false
+   * Reject duplicate keys. Off for manifests: kubectl and Helm silently take the last one, and some charts rely on it. It should
+   * be on for our own configuration files. @default false
    */
   readonly strict?: boolean | undefined
 }
 
 /**
- * One document; null when there is none.
- * @throws InvalidYaml, when there are several too
+ * One document; null if there is none.
+ * @throws InvalidYaml, also if there are several
  */
 export function readYaml(text: string, options: YamlOptions = {}): Json {
   const documents = readYamlDocuments(text, options)
@@ -78,7 +78,7 @@ function load(text: string, options: YamlOptions): readonly unknown[] {
       if (mark) moves.set(mark.line, tries)
       if (!again) {
         const shift = mark && moved ? moved[mark.line]!.length - lines[mark.line]!.length : 0
-        // The parser's own error quotes the text, which may be that of a Secret: it goes no further.
+        // The parser's own error quotes the text, which may be a Secret: it is dropped.
         throw invalid(reason, options, mark && { line: mark.line, column: mark.column - shift })
       }
       moved = again
@@ -86,7 +86,7 @@ function load(text: string, options: YamlOptions): readonly unknown[] {
   }
 }
 
-/** What may be read again for lines to be moved in: a hostile text shall end in an error, not in a long wait. */
+/** Limit of repeated reading for re-indentation: a hostile text must end in an error, not in a long wait. */
 const mostReread = 20_000_000
 
 const padding = ' '.repeat(40)
@@ -95,10 +95,10 @@ const padding = ' '.repeat(40)
 const mostMoves = 3
 
 /**
- * YAML 1.2 wants every line of `[ ]`, `{ }` and quoted text deeper than the key in front; kubectl does not care, and
- * many a manifest closes a bracket right below its key. Spaces mean nothing there, so such a line is moved in, and
- * with it those behind it that go on with the same text for certain. Undefined when it is the end of the document:
- * what is open there was never closed.
+ * YAML 1.2 requires every line of `[ ]`, `{ }` and quoted text to be indented deeper than its key; kubectl does not, and many
+ * manifests close a bracket right below the key. Indentation has no meaning there, so such a line is indented, together with
+ * the following lines that certainly continue the same text. Undefined at the end of the document: an open bracket was never
+ * closed.
  */
 function moveIn(lines: readonly string[], first: number): readonly string[] | undefined {
   if (/^(?:---|\.\.\.)(?=\s|$)/.test(lines[first] ?? '')) return undefined
@@ -130,7 +130,7 @@ function invalid(
   return new MusterError('InvalidYaml', `${where ? `${where}: ` : ''}${problem}.`, { cause })
 }
 
-/** The values of a text that is JSON, or JSON values in a row as `jq` writes them; undefined when it is neither. */
+/** The values of a text that is JSON, or a sequence of JSON values as `jq` writes them; undefined otherwise. */
 function readJsonStream(text: string): readonly Json[] | undefined {
   if (!/^\s*\{/.test(text)) return undefined
   const whole = tryJson(text)
@@ -142,7 +142,7 @@ function readJsonStream(text: string): readonly Json[] | undefined {
     const character = text[at]!
     if (character === '"') {
       at = closingQuote(text, at)
-      // A string that does not end makes it none; nor can another one begin in it.
+      // Not JSON if a string does not end; nor can another one begin in it.
       if (at < 0) return undefined
     } else if (character === '{' || character === '[') depth++
     else if (character === '}' || character === ']') depth--
@@ -157,7 +157,7 @@ function readJsonStream(text: string): readonly Json[] | undefined {
   return text.slice(start).trim() === '' ? values : undefined
 }
 
-/** The place of the quote that ends the string; -1 when there is none. */
+/** The position of the closing quote; -1 if there is none. */
 function closingQuote(text: string, open: number): number {
   for (let at = open + 1; at < text.length; at++) {
     if (text[at] === '\\') at++
@@ -174,7 +174,7 @@ function tryJson(text: string): Json | undefined {
   }
 }
 
-/** Stands for a plain `<<`, which merges as a key and is text as a value. */
+/** Represents a plain `<<`, which merges as a key and is text as a value. */
 const mergeKey = Symbol('<<')
 
 /** Marks a whole number that was written as a float: as a key it looks different. */
@@ -188,7 +188,7 @@ function isWholeFloat(value: unknown): value is WholeFloat {
   return typeof value === 'object' && value !== null && wholeFloat in value
 }
 
-/** What stands for a value while a document is built, as the value itself. */
+/** A value while a document is built, as the value itself. */
 function plain(value: unknown): unknown {
   if (isWholeFloat(value)) return value[wholeFloat]
   return value === mergeKey ? '<<' : value
@@ -220,10 +220,10 @@ const floatTag: ScalarTagDefinition<number | WholeFloat> = defineScalarTag(tagOf
 
 const integerPattern = /^[+-]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9]\d*)$/
 
-/** As many as 64 bits have. Only decimal notation takes long to read. */
+/** The number of digits in 64 bits. Only decimal notation is slow to parse. */
 const mostDecimals = 20
 
-/** Go's integer literals; whatever 64 bits cannot hold is no integer but a float. */
+/** Go's integer literals; a value beyond 64 bits is a float, not an integer. */
 function readInteger(source: string): number | bigint | undefined {
   const text = source.replaceAll('_', '')
   if (source.startsWith('_') || !integerPattern.test(text)) return undefined
@@ -241,7 +241,7 @@ function readFloat(source: string): number | undefined {
   const special = /^([+-]?)\.(?:inf|Inf|INF)$/.exec(source)
   if (special) return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
   if (/^\.(?:nan|NaN|NAN)$/.test(source)) return Number.NaN
-  // Go takes any "_" out of a number, but after a leading point only those between digits.
+  // Go removes any "_" from a number, but after a leading point only those between digits.
   if (source.startsWith('.') && /(?<!\d)_|_(?!\d)/.test(source)) return undefined
   const text = source.replaceAll('_', '')
   const value = floatPattern.test(text) ? Number(text) : Number.NaN
@@ -268,7 +268,7 @@ const binaryTag: ScalarTagDefinition<string> = defineScalarTag(tagOf('binary'), 
 
 type Mapping = Record<string, unknown>
 
-/** Keys that came by a merge: a mapping may state them once more. */
+/** Keys added by a merge: a mapping may define them again. */
 const mergedKeys = new WeakMap<Mapping, Set<string>>()
 
 const mapping = (name: string, matchByTagPrefix = false): MappingTagDefinition<Mapping> =>
@@ -297,13 +297,13 @@ function put(target: Mapping, key: string, value: unknown): void {
   else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Unlike an alias, a merge copies: a mapping of a thousand keys, merged a thousand times over, is a million of them. */
+/** Unlike an alias, a merge copies: a thousand keys, merged a thousand times, are a million. */
 const mostMerged = 100_000
 
-/** In the text that is being read: reading is never interrupted. */
+/** State of the text being read: parsing is synchronous. */
 let mergedSoFar = 0
 
-/** As go-yaml does it: what is merged replaces what the mapping said before, and yields to what it says after. */
+/** As in go-yaml: merged keys replace earlier ones of the mapping, and are replaced by later ones. */
 function merge(target: Mapping, source: unknown): string {
   const sources: readonly unknown[] = Array.isArray(source) ? source.toReversed() : [source]
   const merged = mergedKeys.get(target) ?? new Set()
@@ -353,7 +353,7 @@ const sequence = (name: string, matchByTagPrefix = false): SequenceTagDefinition
     identify: () => false,
   })
 
-/** Tags that nobody knows say nothing: `!Ref x` is "x". */
+/** Unknown tags are ignored: `!Ref x` is "x". */
 const anyTag = ''
 
 const readSchema: Schema = new Schema([
@@ -378,7 +378,7 @@ const readSchema: Schema = new Schema([
 /** More values than this, counted through aliases, are an attack and not a manifest. */
 const mostValues = 1_000_000
 
-/** Aliases share what they point at: a few lines can stand for more than fits into memory once it is written out. */
+/** Aliases share their target: a few lines can expand to more than fits into memory. */
 function refuseExcess(document: unknown): void {
   const sizes = new Map<unknown, number>()
   const sizeOf = (value: unknown): number => {
@@ -394,7 +394,7 @@ function refuseExcess(document: unknown): void {
   if (sizeOf(document) > mostValues) throw new YAMLException('its aliases stand for too many values')
 }
 
-/** A string that either this reader or any other of YAML 1.1 or 1.2 takes for something else must be quoted. */
+/** A string that this parser, or any other of YAML 1.1 or 1.2, would read as another type must be quoted. */
 const writeSchema: Schema = DUMP_SCHEMA.withTags(
   DUMP_SCHEMA.tags.flatMap((tag) => {
     if (tag.nodeKind !== 'scalar') return []
@@ -450,12 +450,12 @@ function nodeText(node: Node): string {
   return node.kind === 'scalar' ? node.value : ''
 }
 
-/** Lines as a literal block; double quotes where plain text would mean something else, single ones around signs. */
+/** Literal blocks for lines; double quotes where plain text would have another meaning, single ones around signs. */
 function chooseStyle(layout: ScalarLayout): void {
   const { node, isKey, presenterOptions } = layout
   const isAllowed = (style: number): boolean => (layout.allowedStylesMask & (1 << style)) !== 0
-  // A block at the root that begins with spaces is read differently by YAML 1.1 and 1.2.
-  // One with spaces at the end of a line is written in quotes, which show them.
+  // YAML 1.1 and 1.2 read a root block that begins with spaces differently.
+  // Trailing spaces on a line are written in quotes, which show them.
   const isRisky = / (?:\n|$)/.test(node.value) || (layout.level === 0 && /^\n* /.test(node.value))
   const isBlock = !isKey && node.value.includes('\n') && !isRisky
   const isHidden = /[\u{7f}-\u{a0}\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}]/u.test(node.value)
@@ -470,7 +470,7 @@ function chooseStyle(layout: ScalarLayout): void {
   }
 }
 
-/** The order of kubectl: letters come last, and digits count as the number they make: a2 before a10. */
+/** The key order of kubectl: letters come last, and digits are compared as numbers: a2 before a10. */
 export function compareKeys(a: string, b: string): number {
   let at = 0
   while (at < a.length && a[at] === b[at]) at++
@@ -480,14 +480,14 @@ export function compareKeys(a: string, b: string): number {
   if (letters !== 0) return letters
   if (isLetter(x)) return x < y ? -1 : 1
   const [digits, otherDigits] = [digitsFrom(a, at), digitsFrom(b, at)]
-  // Within a number a zero is a digit like any other; in front of one it counts nothing.
+  // Within a number a zero is a digit like any other; leading zeros do not count.
   const lead = (x === '0' || y === '0') && endsInNumber(a, at) ? '1' : ''
   const difference = compareDigits(lead + digits, lead + otherDigits)
   if (difference !== 0) return difference
   return digits.length - otherDigits.length || (x < y ? -1 : 1)
 }
 
-/** Whether the text before this place ends in digits that are not all zero. */
+/** Whether the text before this position ends in digits that are not all zero. */
 function endsInNumber(text: string, end: number): boolean {
   for (let at = end - 1; at >= 0; at--) {
     const digit = text[at]!
@@ -497,7 +497,7 @@ function endsInNumber(text: string, end: number): boolean {
   return false
 }
 
-/** As numbers, however long. */
+/** Compared as numbers of any length. */
 function compareDigits(a: string, b: string): number {
   const [left, right] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')]
   if (left.length !== right.length) return left.length - right.length

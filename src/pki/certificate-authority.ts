@@ -1,8 +1,8 @@
 /**
- * A certificate authority: it signs who servers and clients are. The embedded server has its own, made at its start;
- * whoever has its certificate (it goes into the kubeconfig) knows that it talks to this very process.
+ * A certificate authority for server and client certificates. The embedded server creates its own at start; a client with its
+ * certificate (it is in the kubeconfig) can verify that it talks to this very process.
  *
- * A certificate is a subject, a public key, what the key may be used for and how long, and a signature over all that.
+ * A certificate is a subject, a public key, its usages and validity, and a signature over all of that.
  */
 import {
   createHash,
@@ -35,7 +35,7 @@ export interface Certificate {
   readonly key: string
 }
 
-/** From when until when a certificate is good, in milliseconds since the epoch. */
+/** The validity of a certificate, in milliseconds since the epoch. */
 export interface Validity {
   readonly from: number
   readonly until: number
@@ -50,18 +50,18 @@ export interface CertificateSubject {
 
 export interface CertificateRequest extends CertificateSubject, Validity {
   readonly purpose: 'server' | 'client'
-  /** What a server is called. */
+  /** DNS names of a server. */
   readonly dnsNames?: readonly string[] | undefined
-  /** IPv4, or IPv6 in any of its spellings. */
+  /** IPv4, or IPv6 in any notation. */
   readonly ips?: readonly string[] | undefined
 }
 
 export interface CertificateAuthority extends Certificate {
-  /** A new key, and a certificate for it. */
+  /** A new key with a certificate. */
   issue(request: CertificateRequest): Certificate
-  /** A certificate for a key that stays with whoever made it. */
+  /** A certificate for a key that its owner keeps. */
   certify(publicKey: KeyObject, request: CertificateRequest): string
-  /** Whether it has issued this to a client, for now. That the client has the key is for the handshake to show. */
+  /** Whether this authority issued the client certificate and it is valid now. The TLS handshake proves possession of the key. */
   isClient(certificate: X509Certificate, now: number): boolean
 }
 
@@ -79,7 +79,7 @@ export function createCertificateAuthority({
   return authorityOf(issuer, cert)
 }
 
-/** An authority that was made before, and kept. Throws what node:crypto does when it is none. */
+/** An authority that was created before and stored. Throws the error of node:crypto if it is invalid. */
 export function openCertificateAuthority({ cert, key }: Certificate): CertificateAuthority {
   const privateKey = createPrivateKey(key)
   const keys: Keys = { privateKey, publicKey: createPublicKey(privateKey) }
@@ -102,7 +102,7 @@ function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
   let own: X509Certificate | undefined
   return {
     cert,
-    // Few ask.
+    // Computed on demand: rarely needed.
     get key() {
       return privatePem(issuer.keys)
     },
@@ -120,7 +120,7 @@ function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
   }
 }
 
-/** As it was written: a chain is followed by comparing bytes. Version, serial, algorithm, issuer and validity precede it. */
+/** The encoded bytes: chains are verified by comparing bytes. Version, serial, algorithm, issuer and validity precede it. */
 function subjectOf(der: Buffer): Buffer {
   const [whole] = readDer(der) ?? []
   const [body] = readDer(whole?.content ?? Buffer.alloc(0)) ?? []
@@ -229,7 +229,7 @@ function subjectAlternatives({ dnsNames = [], ips = [] }: CertificateRequest): r
 }
 
 function addressBytes(ip: string): Buffer {
-  // node:net's own test costs 30 ms on its first use, which is a sixth of a start.
+  // node:net's own check costs 30 ms on first use, a sixth of a start.
   if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
   const words = (part: string | undefined): string[] => (part ? part.split(':') : [])
   const [head, tail] = ip.split('::')
@@ -238,7 +238,7 @@ function addressBytes(ip: string): Buffer {
   return Buffer.from([...before, ...zeros, ...after].map((word) => word.padStart(4, '0')).join(''), 'hex')
 }
 
-/** SHA-1 names a key here; nothing depends on its strength. */
+/** SHA-1 identifies a key here; nothing depends on its strength. */
 function keyId(spki: Buffer): Buffer {
   return createHash('sha1').update(spki).digest()
 }

@@ -1,6 +1,6 @@
 /**
- * DER, the writing of certificates: everything is a tag, a length and a content, all the way down. The few kinds needed
- * here are written by functions; `readDer` takes what others wrote apart again.
+ * DER, the encoding of certificates: every value is a tag, a length and a content. Functions encode the few types needed here;
+ * `readDer` decodes foreign values.
  */
 import { formatTime } from '../kube/duration.ts'
 
@@ -8,7 +8,7 @@ export function tagged(tag: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(content.length)]), content])
 }
 
-/** One byte up to 127; beyond, the number of bytes that the length takes, and those. */
+/** One byte up to 127; beyond that, the number of length bytes, then those. */
 function lengthOf(length: number): readonly number[] {
   if (length < 0x80) return [length]
   const bytes: number[] = []
@@ -24,7 +24,7 @@ export function set(...parts: readonly Uint8Array[]): Buffer {
   return tagged(0x31, Buffer.concat(parts))
 }
 
-/** Bytes of a number, the highest first; the top bit is its sign. */
+/** Bytes of a number, big-endian; the top bit is its sign. */
 export function derInteger(bytes: Uint8Array): Buffer {
   return tagged(0x02, bytes)
 }
@@ -37,7 +37,7 @@ export function octets(bytes: Uint8Array): Buffer {
   return tagged(0x04, bytes)
 }
 
-/** `unused` bits at the end of the last byte do not count. */
+/** `unused` bits at the end of the last byte are ignored. */
 export function bits(bytes: Uint8Array, unused = 0): Buffer {
   return tagged(0x03, Buffer.concat([Buffer.from([unused]), bytes]))
 }
@@ -46,12 +46,12 @@ export function utf8(text: string): Buffer {
   return tagged(0x0c, Buffer.from(text))
 }
 
-/** A member by its number, around its own tag. */
+/** An explicitly tagged member. */
 export function explicit(number: number, content: Uint8Array): Buffer {
   return tagged(0xa0 | number, content)
 }
 
-/** A member by its number, in place of its own tag. */
+/** An implicitly tagged member. */
 export function implicit(number: number, content: Uint8Array): Buffer {
   return tagged(0x80 | number, content)
 }
@@ -67,7 +67,7 @@ export function oid(dotted: string): Buffer {
   return tagged(0x06, Buffer.from([first * 40 + second, ...bytes]))
 }
 
-/** Two digits for the year until 2049, four after: RFC 5280 asks for exactly that. */
+/** Two digits for the year until 2049, four after: required by RFC 5280. */
 export function time(ms: number): Buffer {
   const text = formatTime(ms).replaceAll(/[-:T]/g, '')
   return text < '2050' ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text))
@@ -76,18 +76,18 @@ export function time(ms: number): Buffer {
 export interface DerValue {
   readonly tag: number
   readonly content: Buffer
-  /** Tag, length and content, as they were. */
+  /** Tag, length and content as encoded. */
   readonly whole: Buffer
 }
 
-/** The values that follow one another in these bytes; undefined when they are not whole. */
+/** The sequence of values in these bytes; undefined if it is incomplete. */
 export function readDer(bytes: Buffer): readonly DerValue[] | undefined {
   const values: DerValue[] = []
   for (let at = 0; at < bytes.length;) {
     const [tag, first] = [bytes[at], bytes[at + 1]]
     if (tag === undefined || first === undefined) return undefined
     const digits = first < 0x80 ? 0 : first & 0x7f
-    // Four bytes of length are more than any certificate has.
+    // More than four length bytes exceed any certificate.
     if (digits > 4 || first === 0x80 || at + 2 + digits > bytes.length) return undefined
     const length = digits === 0 ? first : bytes.readUIntBE(at + 2, digits)
     const start = at + 2 + digits

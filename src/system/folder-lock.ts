@@ -1,11 +1,11 @@
 /**
- * A folder for one process at a time, by a lock that the kernel holds: it ends with its process, however that ends, and is
- * seen by every process that has the folder, whichever container, namespace or user it runs as. The number of a process
- * says nothing there: each container begins with process 1.
+ * A lock that reserves a folder for one process. The kernel holds it: it ends with the process, however that ends, and every
+ * process that sees the folder sees it, in any container, namespace or user. (A process id would not do: every container has
+ * a process 1.)
  *
- * Node has no call for such locks, but SQLite, which is part of Node, takes one for an exclusive transaction. The
- * transaction stays open and writes nothing, so the file of the lock stays empty; it is never removed, for another
- * process might have opened it a moment before.
+ * Node has no file locks, but SQLite, which is part of Node, takes one for an exclusive transaction. The transaction stays
+ * open and writes nothing, so the lock file stays empty; it is never removed, because another process might just have opened
+ * it.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -17,15 +17,15 @@ export interface FolderLock {
   release(): void
 }
 
-/** The process that has the lock, as it has described itself: for messages only. */
+/** The process that holds the lock, as it described itself: for messages only. */
 export interface LockHolder {
   /** `process 7 on build-host`. */
   readonly holder: string
 }
 
 /**
- * Takes the lock of a folder that is there, or says who has it.
- * @throws LockUnavailable where the file system or this Node has no locks
+ * Takes the lock of an existing folder, or returns its holder.
+ * @throws LockUnavailable if the file system or this Node has no locks
  */
 export function lockFolder(folder: string): FolderLock | LockHolder {
   const release = lockFile(path.join(folder, 'lock.db'))
@@ -40,12 +40,12 @@ export function lockFolder(folder: string): FolderLock | LockHolder {
   }
 }
 
-/** SQLite's code for a lock that another process, or another part of this one, has. */
+/** SQLite's code for a lock that another process, or another part of this one, holds. */
 const busy = 5
 
-/** Takes the lock of a file, which is made if it is not there; undefined when it is taken. Returns what releases it. */
+/** Takes the lock of a file, which is created if missing; undefined if it is held. Returns the function that releases it. */
 export function lockFile(file: string): (() => void) | undefined {
-  // Only who locks something pays for loading it.
+  // Loaded only on first use.
   const sqlite = process.getBuiltinModule('node:sqlite') as Pick<typeof Sqlite, 'DatabaseSync'> | undefined
   if (!sqlite) throw new MusterError('LockUnavailable', `${file}: this Node was built without SQLite.`)
   let database: Sqlite.DatabaseSync | undefined
@@ -57,13 +57,13 @@ export function lockFile(file: string): (() => void) | undefined {
   } catch (error) {
     database?.close()
     const { errcode = 0, message } = error as Error & { readonly errcode?: number }
-    // The lowest byte is the code, the others say more of it.
+    // The lowest byte is the code, the others are details.
     if ((errcode & 0xff) === busy) return undefined
     throw new MusterError('LockUnavailable', `${file}: ${message}.`, { cause: error })
   }
 }
 
-/** It may be about to write it. */
+/** The holder may be about to write it. */
 function describedIn(file: string): string {
   try {
     const { pid, host } = JSON.parse(fs.readFileSync(file, 'utf8')) as {

@@ -11,7 +11,7 @@ function scratch(): string {
 }
 
 describe('a folder', () => {
-  it('is made with all above it, for whom it is meant; one that is there stays', () => {
+  it('is created with its parents and mode; an existing one stays', () => {
     const place = path.join(scratch(), 'a', 'b', 'c')
     makeFolder(place, 0o700)
     writeFileSync(path.join(place, 'kept'), '')
@@ -27,7 +27,7 @@ describe('a folder', () => {
     expect(() => makeFolder('/proc/none/here')).toThrow(/ENOENT|EACCES|EROFS|EPERM/)
   })
 
-  it('that somebody else made meanwhile is as good', () => {
+  it('that another process created meanwhile is accepted', () => {
     const folder = scratch()
     const make = folderMaker()
     make(path.join(folder, 'a'))

@@ -1,25 +1,25 @@
-/** Making folders, whoever asks for them. */
+/** Creating folders. */
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from './error-code.ts'
 
 /**
- * With all above it. One at a time: Node's own way tries for ever where none can be made, as below `/proc`.
- * @throws the error of the system
+ * Creates a folder and its parents. One at a time: Node's own way retries forever where no folder can be created, as below `/proc`.
+ * @throws the system error
  */
 export function makeFolder(place: string, mode = 0o777): void {
   folderMaker(mode)(place)
 }
 
-/** The same for many: what has been made is known, and in a folder that is new nothing is looked for. */
+/** The same for many folders: created ones are remembered, and in a new folder nothing is looked up. */
 export function folderMaker(mode = 0o777): (place: string) => void {
-  /** Whether we made it. */
+  /** Whether this process created it. */
   const known = new Map<string, boolean>()
   const isNew = (place: string): boolean => {
     const before = known.get(place)
     if (before !== undefined) return before
     const parent = path.dirname(place)
-    // The end of all folders is there.
+    // The root exists.
     const isThere = parent === place || (!known.get(parent) && existsSync(place))
     if (!isThere) {
       isNew(parent)
@@ -35,7 +35,7 @@ function makeOne(place: string, mode: number): void {
   try {
     mkdirSync(place, { mode })
   } catch (error) {
-    // Somebody was faster.
+    // Another process created it first.
     if (errorCode(error) !== 'EEXIST') throw error
   }
 }

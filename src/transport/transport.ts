@@ -1,5 +1,5 @@
 /**
- * How a request reaches an API server. Everything above works on this interface and cannot tell HTTP from a
+ * How a request reaches an API server. Everything above uses this interface and does not know whether it is HTTP or a
  * function call in the same process.
  */
 import type { Json } from '../kube/json.ts'
@@ -13,9 +13,9 @@ export interface TransportRequest {
   /** Lower-case names. Credentials are added by the transport. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body?: string | Uint8Array | undefined
-  /** Ends the request, and the stream of its answer, at any time. */
+  /** Aborts the request, and the stream of its response, at any time. */
   readonly signal?: AbortSignal | undefined
-  /** The longest wait for the head of the answer. @default the transport's */
+  /** Time-out of the response head. @default the transport's */
   readonly headTimeoutMs?: number | undefined
 }
 
@@ -24,19 +24,19 @@ export interface TransportResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * The body as it arrives, decompressed. It must be read to its end or left by `return()`: until then it holds
-   * its connection. It throws `ConnectionLost` when cut off and the signal's error when aborted.
+   * The body as it arrives, decompressed. It must be read to its end or closed by `return()`: until then it holds its
+   * connection. It throws `ConnectionLost` if it is truncated and the signal's error if aborted.
    */
   readonly body: AsyncIterable<Uint8Array>
-  /** The same, where it was there from the start: for those who pass it on. */
+  /** The complete body, if it was available at once: for callers that pass it on. */
   readonly whole?: Uint8Array | undefined
-  /** What `whole` says, frozen, where it has been read before. */
+  /** The parsed and frozen value of `whole`, if it has been parsed before. */
   readonly json?: Json | undefined
 }
 
-/** A two-way stream of binary messages: a WebSocket, or its in-process equal. */
+/** A bidirectional stream of binary messages: a WebSocket, or its in-process equivalent. */
 export interface MessageStream {
-  /** The sub-protocol both sides agreed on. */
+  /** The negotiated sub-protocol. */
   readonly protocol: string
   send(message: Uint8Array): void
   readonly messages: AsyncIterable<Uint8Array>
@@ -45,11 +45,11 @@ export interface MessageStream {
 
 export interface Transport {
   send(request: TransportRequest): Promise<TransportResponse>
-  /** Opens a message stream (exec, attach, port-forward) offering these sub-protocols, best first. */
+  /** Opens a message stream (exec, attach, port-forward) and offers these sub-protocols in order of preference. */
   connect(request: TransportRequest, protocols: readonly string[]): Promise<MessageStream>
-  /** What is open now; for metrics and tests. */
+  /** Open connections and streams; for metrics and tests. */
   stats(): TransportStats
-  /** Ends open streams and connections; later requests fail with `TransportClosed`. */
+  /** Closes open streams and connections; later requests fail with `TransportClosed`. */
   close(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export interface TransportStats {
   readonly streams: number
 }
 
-/** An API server as a function: what the embedded one is, and what a test writes in ten lines. */
+/** An API server as a function: the embedded server, or a fake in a test. */
 export interface Handler {
   handle(request: TransportRequest): Promise<TransportResponse>
   connect?(request: TransportRequest, protocols: readonly string[]): Promise<MessageStream>

@@ -1,6 +1,6 @@
 /**
- * A client certificate and its key, inline or in files. Files are read again now and then and after a refusal, so
- * that a rotated certificate needs no restart; a pair caught half-way through its rotation does not count.
+ * A client certificate and its key, inline or in files. Files are reloaded periodically and after a 401, so that a rotated
+ * certificate needs no restart; a pair read in the middle of a rotation is ignored.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -8,7 +8,7 @@ import type { ClientCertificate, Credentials } from '../connection.ts'
 import { explainFileError, type Machine } from './machine.ts'
 import { renewable } from './renewable.ts'
 
-/** PEM and where it was found: a path in a kubeconfig, or the file that holds it. */
+/** PEM and its source: a path in a kubeconfig, or a file. */
 export type PemSource =
   | { readonly pem: string; readonly origin: string }
   | { readonly file: string; readonly origin: string }
@@ -18,7 +18,7 @@ export interface CertificateSource {
   readonly key: PemSource
 }
 
-/** Files are read again when what is held is older than this. */
+/** Files are reloaded if the held pair is older than this. */
 const rereadMs = 60_000
 
 export type CertificateCredentials = Pick<Credentials, 'certificate' | 'refused'>
@@ -41,7 +41,7 @@ export function certificateCredentials(
   }
 }
 
-/** A pair that belongs together. Throws `CertificateInvalid` otherwise; the messages of the parsers may quote it. */
+/** A matching pair. Throws `CertificateInvalid` otherwise; without the parsers' messages, which may quote the input. */
 export async function checkPair(
   cert: string,
   key: string,

@@ -1,5 +1,5 @@
 /**
- * The context that a kubeconfig is used with: one cluster and one user of it, checked for what kubectl would refuse.
+ * The context that is used of a kubeconfig: one cluster and one user, validated as kubectl does.
  */
 import { MusterError } from '../../kube/errors.ts'
 import { checkDnsLabel } from '../../kube/name.ts'
@@ -15,7 +15,7 @@ import {
   malformedKubeconfig,
 } from './kubeconfig.ts'
 
-/** A context and what it points at, checked. */
+/** A context with its cluster and user, validated. */
 export interface ChosenContext {
   readonly name: string
   readonly namespace: string | undefined
@@ -23,7 +23,7 @@ export interface ChosenContext {
   readonly user: KubeconfigEntry<KubeconfigUser>
 }
 
-/** The context called `name`, or the current one, with everything it points at. */
+/** The context `name`, or the current one, with its cluster and user. */
 export function chooseContext(kubeconfig: Kubeconfig, name?: string): ChosenContext {
   const where = kubeconfig.sources.join(', ')
   if (isEmptyKubeconfig(kubeconfig)) {
@@ -94,7 +94,7 @@ function checkCluster({
   return { value: { ...value, server: trimEnd(server!.split(/[?#]/, 1)[0]!, '/') }, place }
 }
 
-/** Values are not repeated: a URL may hold a password. */
+/** Values are not quoted: a URL may hold a password. */
 function urlProblems(path: string, value: string, schemes: readonly string[], example: string): readonly string[] {
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (url && schemes.includes(url.protocol) && url.hostname) return []

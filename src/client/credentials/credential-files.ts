@@ -1,9 +1,9 @@
 /**
- * Where credentials of this user lie on this machine: kubeconfigs, the files that their users refer to, what credential plugins
- * keep, tokens of a Pod. Isolated operators and programs must read none of them, so each wall takes its list from here.
+ * Where credentials of this user are on this machine: kubeconfigs, the files they refer to, caches of credential plugins, tokens
+ * of a Pod. Isolated operators and programs must not read them, so every sandbox takes its deny list from here.
  *
- * A kubeconfig without its token file is no secret, and a token file without its kubeconfig is one: both are hidden, for every
- * user of every kubeconfig, not for the current context alone. Certificate authorities are public, and stay.
+ * A token file is a secret without its kubeconfig, too: both are hidden, for every user of every kubeconfig, not only for the
+ * current context. Certificate authorities are public and stay readable.
  */
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import {
@@ -16,13 +16,13 @@ import {
 import { type Machine, systemMachine } from './machine.ts'
 
 export interface CredentialFilesOptions {
-  /** Kubeconfigs beside those that are found without a name; each may be several, as in KUBECONFIG. @default none */
+  /** Kubeconfigs in addition to the default ones; each may be a list, as in KUBECONFIG. @default none */
   readonly kubeconfigs?: readonly (string | undefined)[]
-  /** @default the machine we run on */
+  /** @default the real machine */
   readonly machine?: Pick<Machine, 'env' | 'home' | 'readFile'>
 }
 
-/** Absolute paths of files and folders, whether they exist or not. */
+/** Absolute paths of files and folders, existing or not. */
 export async function credentialFiles(options: CredentialFilesOptions = {}): Promise<readonly string[]> {
   const { kubeconfigs = [], machine = systemMachine } = options
   const usual = join(machine.home(), '.kube', 'config')
@@ -31,7 +31,7 @@ export async function credentialFiles(options: CredentialFilesOptions = {}): Pro
   return [...new Set([...podSecrets, dirname(usual), ...found.flat()])]
 }
 
-/** Kubeconfigs, as KUBECONFIG and flags name them. */
+/** Kubeconfigs named by KUBECONFIG and flags. */
 function pathsIn(named: string): readonly string[] {
   return named
     .split(delimiter)
@@ -41,7 +41,7 @@ function pathsIn(named: string): readonly string[] {
 
 const podSecrets = ['/var/run/secrets', '/run/secrets', '/var/run/secrets/kubernetes.io/serviceaccount/token'] as const
 
-/** The kubeconfig itself, and what it refers to. One that cannot be read is hidden nevertheless. */
+/** The kubeconfig itself and the files it refers to. An unreadable one is hidden, too. */
 export async function filesOfKubeconfig(
   file: string,
   machine: Pick<Machine, 'home' | 'readFile'> = systemMachine,
@@ -54,7 +54,7 @@ export async function filesOfKubeconfig(
   }
 }
 
-/** Files and folders with credentials that the users of a kubeconfig refer to, in whatever context. */
+/** Files and folders with credentials that the users of a kubeconfig refer to, in any context. */
 function filesReferredTo({ users }: Kubeconfig, home: string): readonly string[] {
   return [...users.values()].flatMap(({ value, place }) => filesOfUser(value, place, home))
 }
@@ -67,7 +67,7 @@ function filesOfUser(user: KubeconfigUser, { directory }: KubeconfigPlace, home:
   return [...named, ...(exec ? filesOfPlugin(exec, home) : [])]
 }
 
-/** Below the home folder: what the plugins and tools of identity and cloud providers keep. */
+/** Below the home folder: caches of plugins and tools of identity and cloud providers. */
 const pluginFolders = [
   '.aws',
   '.azure',
@@ -86,7 +86,7 @@ const pluginFolders = [
   '.vault-token',
 ] as const
 
-/** A plugin keeps its tokens where it likes: in the usual folders, or where its arguments and variables say. */
+/** A plugin keeps its tokens in the usual folders, or where its arguments and variables point to. */
 function filesOfPlugin({ args = [], env = [] }: KubeconfigExec, home: string): readonly string[] {
   const variables = env.filter(({ name = '' }) => !ordinary.test(name)).map(({ value = '' }) => value)
   const words = [...args.map((word) => word.replace(/^--?[\w.-]+=/, '')), ...variables]
@@ -97,12 +97,12 @@ function filesOfPlugin({ args = [], env = [] }: KubeconfigExec, home: string): r
   return [...pluginFolders.map((folder) => join(home, folder)), ...named.filter((place) => !isCommon(place, home))]
 }
 
-/** Variables that hold paths, and no credentials. */
+/** Variables that hold paths but no credentials. */
 const ordinary = /^(?:PATH|HOME|PWD|TMPDIR|SHELL)$|(?:^|_)(?:CA|CERT)(?:_|$)/
 
 const system: ReadonlySet<string> = new Set(['bin', 'dev', 'lib', 'lib64', 'nix', 'opt', 'proc', 'sbin', 'sys', 'usr'])
 
-/** What is not a plugin's own: a folder that all else lies in, or one of the system. */
+/** Not a plugin's own: a folder that contains everything else, or one of the system. */
 function isCommon(place: string, home: string): boolean {
   const [, top = '', ...rest] = place.split(sep)
   const isAbove = (other: string): boolean => `${other}${sep}`.startsWith(place === sep ? sep : `${place}${sep}`)

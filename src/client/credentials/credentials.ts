@@ -1,9 +1,9 @@
 /**
  * From a kubeconfig user to {@link Credentials}.
  *
- * At most one thing speaks in the headers (token, token file, user name with password, auth-provider or exec plugin)
- * and at most one certificate in the handshake; a user may have both. Whatever is renewed is held by the one object
- * made here: two clusters whose users happen to share a name never see each other's tokens.
+ * A user has at most one credential in the headers (token, token file, basic auth, auth-provider or exec plugin) and at most
+ * one client certificate; it may have both. Renewed credentials are held by the object created here: two clusters whose users
+ * have the same name never share tokens.
  */
 import { isAbsolute, join, sep } from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
@@ -27,15 +27,15 @@ import { tokenFileCredentials } from './token-file.ts'
 export interface CredentialOptions {
   readonly machine: Machine
   readonly clock: Clock
-  /** The longest run of a credential plugin. @default 60_000 */
+  /** Time-out of a credential plugin. @default 60_000 */
   readonly execTimeoutMs?: number | undefined
-  /** Called with the tokens that an OIDC issuer renewed; without it they live as long as this process. */
+  /** Called with tokens renewed by an OIDC issuer; without it they are kept only in memory. */
   readonly onOidcRenewed?: ((tokens: OidcTokens) => void | Promise<void>) | undefined
 }
 
 const defaultExecTimeoutMs = 60_000
 
-/** Nobody in particular. */
+/** No credentials: an anonymous user. */
 export const anonymousCredentials: Credentials = fixedCredentials({})
 
 export function tokenCredentials(token: string): Credentials {
@@ -47,7 +47,7 @@ export function basicCredentials(username: string, password: string): Credential
   return fixedCredentials({ authorization: `Basic ${pair}` })
 }
 
-/** The credentials of a checked user. `clusterInfo` is told to an exec plugin that asks for it. */
+/** The credentials of a validated user. `clusterInfo` is passed to exec plugins that request it. */
 export async function userCredentials(
   user: KubeconfigEntry<KubeconfigUser>,
   clusterInfo: Json,
@@ -66,14 +66,14 @@ export async function userCredentials(
   }
 }
 
-/** A path in a kubeconfig is relative to the file that holds it. */
+/** Paths in a kubeconfig are relative to its file. */
 export function resolvePath(path: string, place: KubeconfigPlace, key: string): string {
   if (isAbsolute(path)) return path
   if (place.directory !== undefined) return join(place.directory, path)
   throw malformedKubeconfig(place.source, [`${place.path}.${key} must be an absolute path, because this is no file`])
 }
 
-/** A file that must be there from the start, such as a certificate authority. */
+/** A file that must exist from the start, such as a certificate authority. */
 export async function readPemFile(
   path: string,
   place: KubeconfigPlace,
@@ -114,7 +114,7 @@ async function headerCredentials(
   if (username || password) return basicCredentials(username ?? '', password ?? '')
   if (authProvider)
     return await authProviderCredentials({ value: authProvider, place: within(place, 'auth-provider') }, options)
-  // A certificate of the user's own is used instead of asking a plugin for one.
+  // The user's own certificate takes precedence over one from a plugin.
   if (!exec || value.clientCertificate || value.clientCertificateData) return anonymousCredentials
 
   const { execCredentials } = await import('./exec-plugin.ts')
@@ -133,7 +133,7 @@ async function certificateOf(
   const cert = pemSource(value.clientCertificateData, value.clientCertificate, place, 'client-certificate')
   const key = pemSource(value.clientKeyData, value.clientKey, place, 'client-key')
   if (!cert || !key) return undefined
-  // What stands in the kubeconfig itself will not change: better to hear of it now than at the first request.
+  // Inline values never change: report their errors now, not with the first request.
   if ('pem' in cert && 'pem' in key) await checkPair(cert.pem, key.pem, cert.origin, key.origin)
   return certificateCredentials({ cert, key }, options)
 }
@@ -148,7 +148,7 @@ function pemSource(
   return file ? { file: resolvePath(file, place, key), origin: `${place.path}.${key} in ${place.source}` } : undefined
 }
 
-/** Programs that took the place of auth-providers which clients once had built in. */
+/** Programs that replaced auth-providers which were once built into clients. */
 const successors: Readonly<Record<string, string>> = {
   gcp: 'gke-gcloud-auth-plugin',
   azure: 'kubelogin (Azure/kubelogin)',

@@ -1,15 +1,15 @@
 /**
- * Reading a document that a person wrote into typed data.
+ * Reads a document written by a person into typed data.
  *
- * A reader notes every problem with its path instead of stopping at the first, so that one look at the message is
- * enough to mend a file. It never repeats a value: what stands in the wrong place may well be a password.
+ * A reader collects every problem with its path instead of stopping at the first, so that one message is enough to fix the
+ * file. It never quotes a value: a misplaced one may be a password.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 
-/** `value` as `T`; `undefined` when it is not one, and then `problems` says why. */
+/** `value` as `T`; otherwise `undefined`, with the reason in `problems`. */
 export type Reader<T> = (value: Json, path: string, problems: string[]) => T | undefined
 
-/** One member of a mapping; absent and `null` both read as `undefined`. */
+/** One member of a mapping; absent and `null` both are `undefined`. */
 export type DocumentMember<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
 
 export function member<T>(key: string, reader: Reader<T>): DocumentMember<T> {
@@ -19,7 +19,7 @@ export function member<T>(key: string, reader: Reader<T>): DocumentMember<T> {
   }
 }
 
-/** A member that must be there, and not be empty. */
+/** A required, non-empty member. */
 export function requiredMember<T>(key: string, reader: Reader<T>): DocumentMember<T> {
   const optional = member(key, reader)
   return (parent, path, problems) => {
@@ -30,7 +30,7 @@ export function requiredMember<T>(key: string, reader: Reader<T>): DocumentMembe
   }
 }
 
-/** A mapping with known members. Further members are left alone: newer writers and other tools may add their own. */
+/** A mapping with known members. Unknown members are ignored: newer versions and other tools may add their own. */
 export function recordMember<T>(members: { readonly [K in keyof T]-?: DocumentMember<NonNullable<T[K]>> }): Reader<T> {
   const entries = Object.entries<DocumentMember<unknown>>(members)
   return (value, path, problems) => {
@@ -46,7 +46,7 @@ export function listMember<T>(item: Reader<T>): Reader<readonly T[]> {
   }
 }
 
-/** A mapping with any keys. */
+/** A mapping with arbitrary keys. */
 export function dictionary<T>(item: Reader<T>): Reader<Readonly<Record<string, T>>> {
   return (value, path, problems) => {
     if (!isJsonObject(value)) return mismatch('a mapping', value, path, problems)
@@ -66,7 +66,7 @@ export const flag: Reader<boolean> = (value, path, problems) =>
 
 export const anyMember: Reader<NonNullable<Json>> = (value) => value ?? undefined
 
-/** Text wrapped in base64, as kubeconfigs and Secrets hold PEM. */
+/** Base64 text, as kubeconfigs and Secrets hold PEM. */
 export const base64: Reader<string> = (value, path, problems) => {
   if (typeof value !== 'string') return mismatch('base64 text', value, path, problems)
   const packed = value.replace(/\s+/g, '')

@@ -1,7 +1,7 @@
 /**
- * Credential plugins: a program that prints an ExecCredential (client.authentication.k8s.io), as cloud providers and
- * single sign-on use them. What it prints is kept until shortly before it expires and dropped when a server refuses
- * it; requests that need it at the same moment wait for one run.
+ * Credential plugins: a program that prints an ExecCredential (client.authentication.k8s.io), as used by cloud providers and
+ * single sign-on. The credential is cached until shortly before it expires, and dropped after a 401; concurrent requests
+ * share one run.
  */
 import { errorCode } from '../../system/error-code.ts'
 import { sep } from 'node:path'
@@ -20,7 +20,7 @@ import { type Fetched, renewable } from './renewable.ts'
 export interface ExecPluginOptions {
   readonly machine: Machine
   readonly clock: Clock
-  /** `spec.cluster` of what the plugin is told, for those that ask for it. */
+  /** `spec.cluster` for plugins that request it. */
   readonly clusterInfo: Json
   readonly timeoutMs: number
 }
@@ -60,7 +60,7 @@ const execCredential = recordMember<ExecCredential>({
 /** Renewed this long before expiry, or a tenth of the remaining life if that is less. */
 const leewayMs = 30_000
 
-/** `plugin` is the checked `exec` of a kubeconfig user, its command already resolved against the file it stood in. */
+/** `plugin` is the validated `exec` of a kubeconfig user, with its command resolved relative to the file. */
 export function execCredentials(plugin: KubeconfigEntry<KubeconfigExec>, options: ExecPluginOptions): Credentials {
   const result = renewable(() => runPlugin(plugin, options), options.clock)
   return {
@@ -106,7 +106,7 @@ async function runWithin(
     finished = await machine.run({ command, args, env, interactive, signal: limit.signal })
   } catch (error) {
     if (limit.signal.aborted) throw failed(plugin, `did not answer within ${timeoutMs / 1000} s and was stopped`)
-    // The system's error is not kept as the cause: it carries the arguments, and they may hold secrets.
+    // The system's error is not kept as the cause: it contains the arguments, which may hold secrets.
     const code = errorCode(error)
     if (code === 'ENOENT') {
       throw failed(plugin, `was not found${command.includes(sep) ? '' : ' in PATH'}${hint && `.${hint}`}`)
@@ -118,7 +118,7 @@ async function runWithin(
   if (finished.exitCode === 0) return finished
   const said = redact(finished.stderr, [...secretsGiven(plugin.value), ...secretsPrinted(finished.stdout)])
   const end = finished.exitCode === null ? 'was ended by a signal' : `ended with exit code ${finished.exitCode}`
-  // 126 and 127: a wrapper script did not find the program behind it.
+  // 126 and 127: a wrapper script did not find its program.
   const missing = finished.exitCode === 126 || finished.exitCode === 127 ? hint : ''
   throw failed(
     plugin,
@@ -126,7 +126,7 @@ async function runWithin(
   )
 }
 
-/** Standard output is never quoted: it is where the token stands. */
+/** Standard output is never quoted: it contains the token. */
 function readStatus(plugin: KubeconfigEntry<KubeconfigExec>, stdout: string): ExecStatus {
   let answer: Json
   try {
@@ -168,7 +168,7 @@ async function credentialsOf(
   }
 }
 
-/** What the plugin was told and must not be repeated: its variables, and arguments that are more than plain words. */
+/** Values that messages must not contain: variables of the plugin, and arguments that are not plain words. */
 function secretsGiven({ env = [], args = [] }: KubeconfigExec): readonly string[] {
   const told = args.filter(
     (arg, index) =>
@@ -177,7 +177,7 @@ function secretsGiven({ env = [], args = [] }: KubeconfigExec): readonly string[
   return [...env.map(({ value = '' }) => value), ...told, ...told.map((arg) => arg.slice(arg.indexOf('=') + 1))]
 }
 
-/** A failing plugin may have printed its credential all the same, and repeat it in its complaint. */
+/** A failing plugin may have printed its credential, and quote it in its error. */
 function secretsPrinted(stdout: string): readonly string[] {
   return [...stdout.matchAll(/"(?:token|clientKeyData)"\s*:\s*"([^"]+)"/g)].map(([, secret]) => secret ?? '')
 }

@@ -7,7 +7,7 @@ const keys = fc
   .map((codes) => String.fromCodePoint(...codes))
 
 describe('impersonationHeaders', () => {
-  it('says nothing when nobody is impersonated', () => {
+  it('has no headers without impersonation', () => {
     expect(impersonationHeaders(undefined)).toEqual({})
   })
 

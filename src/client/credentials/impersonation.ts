@@ -1,12 +1,12 @@
-/** Acting as somebody else: the headers that tell an API server whose rights count. */
+/** Impersonation headers. */
 import type { Impersonation } from '../connection.ts'
 
-/** Bytes that a header name may hold as they are; `%` is one, but starts an escape here. */
+/** Bytes that a header name may contain; `%` is one, but starts an escape here. */
 const plain = /^[a-z0-9!#$&'*+.^_`|~-]$/
 
 /**
- * Lower-case header names, values as the bytes of UTF-8 (Node writes a header character by character); several groups are several values, which a transport sends as several header lines: joined
- * by commas they would become the name of one group.
+ * Header names in lower case, values as UTF-8 bytes (Node writes a header character by character). Several groups are several
+ * values, which a transport sends as several header lines: joined by commas they would be the name of one group.
  */
 export function impersonationHeaders(
   impersonation: Impersonation | undefined,
@@ -26,7 +26,7 @@ export function impersonationHeaders(
   }
 }
 
-/** Percent-encodes what a header name cannot hold. Servers read names in lower case, so that is how keys are sent. */
+/** Percent-encodes characters that a header name cannot contain. Servers read names in lower case, so keys are sent that way. */
 function escapeKey(key: string): string {
   let escaped = ''
   for (const byte of Buffer.from(key, 'utf8')) {

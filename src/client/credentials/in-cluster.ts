@@ -1,4 +1,4 @@
-/** The connection of a Pod: its service account, as the kubelet mounts it. */
+/** The in-cluster connection of a Pod: its service account, as mounted by the kubelet. */
 import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -13,7 +13,7 @@ export interface InClusterOptions {
   readonly clock: Clock
 }
 
-/** Throws `NotInCluster`, saying what is missing, when this is no Pod or has no service account. */
+/** Throws `NotInCluster`, with what is missing, outside of a Pod or without a service account. */
 export async function inClusterConnection({ machine, clock }: InClusterOptions): Promise<Connection> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port, POD_NAMESPACE: podNamespace } = machine.env
   if (!host || !port) {
@@ -29,7 +29,7 @@ export async function inClusterConnection({ machine, clock }: InClusterOptions):
   return {
     name: 'in-cluster',
     server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
-    // Some clusters serve a publicly trusted certificate and mount no CA.
+    // Some clusters have a publicly trusted certificate and mount no CA.
     tls: { ca: await readMounted('ca.crt', machine) },
     credentials: tokenFileCredentials(`${account}/token`, { machine, clock }),
     namespace: namespace || 'default',

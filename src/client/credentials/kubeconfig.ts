@@ -1,10 +1,10 @@
 /**
- * A kubeconfig: clusters (where), users (who) and contexts (which user on which cluster), each by name.
+ * A kubeconfig: clusters, users and contexts (which user on which cluster), each by name.
  *
- * Pure: documents in, data out. Several documents merge as kubectl merges the files of KUBECONFIG: for each name, and
- * for the current context, the first that has it wins. A document of the wrong shape is refused as a whole, with
- * every problem; whether its entries make sense is asked for the chosen context only (see `context.ts`), because one
- * broken entry must not lock a person out of all other clusters.
+ * Pure: documents in, data out. Several documents merge as kubectl merges the files of KUBECONFIG: for each name, and for the
+ * current context, the first one wins. A document of the wrong shape is rejected as a whole, with every problem; the contents
+ * of entries are validated for the chosen context only (see `context.ts`), because one broken entry must not make all other
+ * clusters unusable.
  */
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
@@ -81,13 +81,13 @@ export interface KubeconfigExec {
   readonly provideClusterInfo?: boolean | undefined
 }
 
-/** Where an entry was written: for messages, and for the paths in it, which are relative to its file. */
+/** The origin of an entry: for messages, and for its paths, which are relative to its file. */
 export interface KubeconfigPlace {
-  /** A file, or what else the document came from. */
+  /** A file, or another source of the document. */
   readonly source: string
   /** The path in the document: `users[2].user`. */
   readonly path: string
-  /** Absent for a document that is no file. */
+  /** Undefined for a document that is not a file. */
   readonly directory: string | undefined
 }
 
@@ -107,7 +107,7 @@ export interface Kubeconfig {
 interface Named<T> {
   readonly name?: string | undefined
   readonly value?: T | undefined
-  /** Where the value stands: `users[2].user`. */
+  /** The path of the value: `users[2].user`. */
   readonly path: string
 }
 
@@ -201,13 +201,13 @@ function named<T>(key: string, reader: Reader<T>): Reader<Named<T>> {
   }
 }
 
-/** Impersonation is also documented as `act-as…`. To overlook it would mean to act with more rights than was meant. */
+/** Impersonation is also documented as `act-as…`. Ignoring it would mean to act with more permissions than intended. */
 function spelledAlso<T>(key: string, reader: Reader<T>): ReturnType<typeof member<T>> {
   const [short, long] = [member(key, reader), member(`act-${key}`, reader)]
   return (parent, path, problems) => short(parent, path, problems) ?? long(parent, path, problems)
 }
 
-/** A kubeconfig as text. `file` says that `source` is a file: then paths in it are relative to its directory. */
+/** A kubeconfig as text. `file`: `source` is a file, and paths are relative to its directory. */
 export async function parseKubeconfig(
   content: string,
   source: string,
@@ -216,7 +216,7 @@ export async function parseKubeconfig(
   return readKubeconfig(await parseDocument(content, source), source, options)
 }
 
-/** A kubeconfig that is parsed already. `null` is an empty one. */
+/** A parsed kubeconfig. `null` is an empty one. */
 export function readKubeconfig(value: unknown, source: string, options: { readonly file?: boolean } = {}): Kubeconfig {
   const problems: string[] = []
   const read = value === null || value === undefined ? {} : document(value as Json, '', problems)
@@ -261,14 +261,14 @@ export function isEmptyKubeconfig({ clusters, contexts, users }: Kubeconfig): bo
   return clusters.size + contexts.size + users.size === 0
 }
 
-/** The error for a kubeconfig that cannot be used: every problem, with its source. */
+/** The error for an unusable kubeconfig: every problem, with its source. */
 export function malformedKubeconfig(source: string, problems: readonly string[]): MusterError {
   const shown = problems.slice(0, 10)
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
   return new MusterError('KubeconfigMalformed', `${source}: ${shown.join('; ')}${more}.`)
 }
 
-/** JSON or YAML to data. The parsers' own messages quote the document, so only the place is taken from them. */
+/** Parses JSON or YAML. The parsers' own messages quote the document, so only the position is taken from them. */
 async function parseDocument(content: string, source: string): Promise<Json> {
   const clean = content.replace(/^\uFEFF/, '')
   if (clean.includes('\0') || clean.includes('\uFFFD')) {
@@ -282,21 +282,21 @@ async function parseDocument(content: string, source: string): Promise<Json> {
     try {
       return parseJson(clean)
     } catch {
-      // YAML may begin with a brace too, and its parser tells the line.
+      // YAML may begin with a brace, too, and its parser reports the line.
     }
   }
   const plain = readPlainYaml(clean)
   if (plain !== undefined) return plain
   const { readYaml } = await import('../../kube/yaml.ts')
   try {
-    // Strict: two lists of users, as files put one after the other have, would silently lose the first.
+    // Strict: of two lists of users, as in concatenated files, the first would be lost silently.
     return readYaml(clean, { strict: true })
   } catch (error) {
     throw malformedKubeconfig(source, [`it is not valid ${isJson ? 'JSON or YAML' : 'YAML'}: ${reasonOf(error)}`])
   }
 }
 
-/** What a parser says, up to where it begins to quote: the document is full of secrets. */
+/** The message of a parser up to the quoted text: the document is full of secrets. */
 function reasonOf(error: unknown): string {
   const [reason = ''] = error instanceof Error ? error.message.split(/["'`<{[]/) : []
   return trimEnd(reason, ' \n\t.:,')

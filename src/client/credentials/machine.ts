@@ -1,6 +1,6 @@
 /**
- * What credentials need of the machine they are used on: environment, files, programs, an HTTP request. Everything
- * that reads a kubeconfig takes a {@link Machine}, so that it is tested in memory; this is the one that is real.
+ * What credentials need of the machine: environment, files, programs, an HTTP request. Code that reads a kubeconfig takes a
+ * {@link Machine}, so that it is tested in memory; this file has the real one.
  */
 import { isLoopback } from '../../kube/loopback.ts'
 import { errorCode } from '../../system/error-code.ts'
@@ -10,13 +10,13 @@ import { homedir } from 'node:os'
 export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>
   home(): string
-  /** Whether a person sits at standard input and could answer a plugin. */
+  /** Whether standard input is a terminal, where a plugin can prompt. */
   interactive(): boolean
-  /** A file as UTF-8. Rejects with the system's error, whose `code` says why: `ENOENT`, `EACCES`. */
+  /** A file as UTF-8. Rejects with the system's error and `code`: `ENOENT`, `EACCES`. */
   readFile(path: string): Promise<string>
-  /** Runs a program to its end. Rejects when it cannot be started (with the system's `code`) or is aborted. */
+  /** Runs a program to its end. Rejects if it cannot be started (with the system's `code`) or is aborted. */
   run(program: CredentialProgram): Promise<Finished>
-  /** One request without redirects; through the environment's proxy, unless to this machine itself. */
+  /** One request without redirects; through the environment's proxy, except to loopback. */
   request(request: WebRequest): Promise<WebAnswer>
 }
 
@@ -24,14 +24,14 @@ export interface CredentialProgram {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Hands it the terminal: standard input, and a copy of what it writes to standard error. */
+  /** Connects the terminal: standard input, and a copy of standard error. */
   readonly interactive: boolean
   /** Kills it. */
   readonly signal: AbortSignal
 }
 
 export interface Finished {
-  /** `null` when a signal ended it. */
+  /** `null` if a signal ended it. */
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
@@ -42,7 +42,7 @@ export interface WebRequest {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: string | undefined
-  /** PEM; without one, the machine's own trust store decides. */
+  /** PEM; without one, the machine's trust store is used. */
   readonly ca?: string | undefined
   readonly signal: AbortSignal
 }
@@ -52,20 +52,20 @@ export interface WebAnswer {
   readonly body: string
 }
 
-/** The most that is read of what others write: credentials are small. */
+/** Limit of output and responses: credentials are small. */
 const outputLimit = 1 << 20
 
 export const systemMachine: Machine = {
   env: process.env,
   home: homedir,
-  // Asked of the descriptor: to touch process.stdin would open it.
+  // By descriptor: accessing process.stdin would open it.
   interactive: () => process.getBuiltinModule('node:tty').isatty(0),
   readFile: (path) => readFile(path, 'utf8'),
   run: runProgram,
   request: sendRequest,
 }
 
-/** Why a file could not be read, in words. */
+/** Why a file could not be read, as text. */
 export function explainFileError(error: unknown): string {
   const code = errorCode(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
@@ -81,7 +81,7 @@ async function runProgram({ command, args, env, interactive, signal }: Credentia
     const output = { stdout: '', stderr: '' }
     const stop = (): void => {
       child.kill('SIGKILL')
-      // A grandchild may hold the pipes open for as long as it likes.
+      // A grandchild may hold the pipes open.
       child.stdout?.destroy()
       child.stderr?.destroy()
       reject(signal.reason as Error)

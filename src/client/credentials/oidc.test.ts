@@ -61,7 +61,7 @@ const subjectOf = async (credentials: Credentials): Promise<unknown> => {
 }
 
 describe('oidcCredentials', () => {
-  it('uses the ID token until shortly before it expires, and asks nobody', async () => {
+  it('uses the ID token until shortly before it expires, without a request', async () => {
     const { clock, machine, credentials } = setUp({ idToken: jwt(start + hour) })
     expect(await subjectOf(credentials)).toBe('jane')
     await clock.advance(hour - 10_001)

@@ -1,8 +1,8 @@
 /**
  * The `oidc` auth-provider: an ID token as bearer token, renewed with a refresh token shortly before it expires.
  *
- * The token endpoint is found through the issuer's discovery document. Renewed tokens live in memory; where the
- * issuer hands out a new refresh token each time, `onRenewed` is the way to keep it beyond this process.
+ * The token endpoint comes from the issuer's discovery document. Renewed tokens are kept in memory; if the issuer rotates
+ * refresh tokens, `onRenewed` can persist them beyond this process.
  */
 import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -35,17 +35,17 @@ export interface OidcTokens {
 export interface OidcOptions {
   readonly machine: Machine
   readonly clock: Clock
-  /** Called with what the issuer handed out, before it is used. */
+  /** Called with new tokens, before they are used. */
   readonly onRenewed?: ((tokens: OidcTokens) => void | Promise<void>) | undefined
 }
 
-/** Renewed this long before expiry, so that it is valid on arrival although clocks differ. */
+/** Renewed this long before expiry, so that the token is valid on arrival despite clock skew. */
 const leewayMs = 10_000
 const requestTimeoutMs = 30_000
 
 export function oidcCredentials(provider: OidcProvider, options: OidcOptions): Credentials {
   let { refreshToken } = provider
-  // The configured token is looked at once: whenever another one is needed, this one has expired or was refused.
+  // The configured token is used once: when another one is needed, it has expired or was rejected.
   let configured = provider.idToken
 
   const headers = renewable(async () => {
@@ -73,7 +73,7 @@ function heldUntil(expiresAt: number, idToken: string): Fetched<BearerHeaders> {
   return { value: bearer(idToken), renewAt: expiresAt - leewayMs, expiresAt }
 }
 
-/** When a JWT expires; `undefined` for what is none. Whether it is genuine is for the server to say. */
+/** The expiry of a JWT; `undefined` if it is not a JWT. The server checks whether it is genuine. */
 function expiryOf(jwt: string): number | undefined {
   const payload = jwt.split('.')[1]
   if (payload === undefined || !isHeaderSafe(jwt)) return undefined
@@ -86,7 +86,7 @@ async function refresh(provider: OidcProvider, refreshToken: string, options: Oi
   const discovery = await discover(provider, options)
   const { clientId, clientSecret = '' } = provider
   const methods = discovery['token_endpoint_auth_methods_supported']
-  // The standard's default is the header; the form is for issuers that offer nothing else.
+  // The standard's default is the header; the form is for issuers that support nothing else.
   const inForm = clientSecret === '' || (Array.isArray(methods) && !methods.includes('client_secret_basic'))
   const form = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken })
   const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -123,7 +123,7 @@ async function discover(provider: OidcProvider, options: OidcOptions): Promise<J
     throw failed(provider, 'its discovery document names no token_endpoint')
   }
   const { protocol } = new URL(endpoint)
-  // The refresh token goes there: never in the clear when the issuer itself is reached safely.
+  // The refresh token is sent there: never unencrypted if the issuer itself uses HTTPS.
   if (protocol !== 'https:' && !(protocol === 'http:' && url.startsWith('http:'))) {
     throw failed(provider, 'its discovery document names a token_endpoint that is not https')
   }

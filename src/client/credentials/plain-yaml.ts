@@ -1,9 +1,9 @@
 /**
- * The YAML that programs write into kubeconfigs: mappings and lists in block form, with scalars on one line.
+ * The subset of YAML that programs write into kubeconfigs: block mappings and lists, with scalars on one line.
  *
- * Nearly every kubeconfig was written by a program and holds nothing else, and loading a whole YAML parser for it is a
- * tenth of the time that a process takes to its first list. What is read here means, without a doubt, what the parser
- * would make of it; at the first thing that is in the least unusual the answer is `undefined`, and the parser's turn.
+ * Nearly every kubeconfig is written by a program and contains nothing else, and loading a YAML parser is a tenth of the time
+ * that a process takes to its first list. What is accepted here has exactly the meaning that the parser would give it; for
+ * anything unusual the result is `undefined`, and the caller uses the parser.
  */
 import type { Json } from '../../kube/json.ts'
 
@@ -12,11 +12,11 @@ interface Line {
   readonly text: string
 }
 
-/** Letters first: a key or word that begins otherwise may be a number, a date or syntax. */
+/** Letters first: other keys or words may be a number, a date or syntax. */
 const keyed = /^([A-Za-z][\w./-]*):(?: +(\S.*))?$/
 const plain = /^[A-Za-z/](?:[\w./:@+=,-]*[\w./@+=,-])?$/
 const quoted = /^(?:"[^"\\]*"|'[^']*')$/
-/** Words that YAML 1.1, as Kubernetes reads it, may take for something else than text. */
+/** Words that YAML 1.1, as Kubernetes reads it, may not treat as text. */
 const special = /^(?:y|n|yes|no|on|off|true|false|null)$/i
 const item = /^- +(?=[^\s-])/
 
@@ -28,15 +28,15 @@ const constants: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['[]', []],
 ])
 
-/** Columns. Whatever stands further to the right, the recursion must end before the stack does. */
+/** Maximum indentation: the recursion must not overflow the stack. */
 const deepest = 100
 
-/** Not plain enough for us. */
+/** Not in the subset. */
 class Unusual extends Error {}
 
-/** What the text says; undefined if that takes a parser to tell. */
+/** The value of the text; undefined if it needs a parser. */
 export function readPlainYaml(text: string): Json | undefined {
-  // Printable ASCII in lines: no tab, no carriage return, and no other thing that YAML may take for a line's end.
+  // Printable ASCII in lines: no tab, no carriage return, and no other character that YAML may treat as a line break.
   if (!/^[\n -~]*$/.test(text)) return undefined
   const lines: Line[] = []
   for (const line of text.split('\n')) {
@@ -66,7 +66,7 @@ function readDocument(lines: Line[]): Json {
       if (dash === undefined) throw new Unusual()
       const rest = line.text.slice(dash.length)
       if (keyed.test(rest)) {
-        // What follows the dash is the first line of a mapping that is indented as far.
+        // The text after the dash is the first line of a mapping with that indentation.
         lines[at] = { indent: indent + dash.length, text: rest }
         items.push(readMembers(indent + dash.length))
       } else {
@@ -88,7 +88,7 @@ function readDocument(lines: Line[]): Json {
     return members
   }
 
-  /** The value of a key that has none on its line. A list may stand as far to the left as its key. */
+  /** The value of a key with nothing on its line. A list may have the same indentation as its key. */
   const readBelow = (indent: number): Json => {
     const next = lines[at]
     if (!next || next.indent < indent || (next.indent === indent && !next.text.startsWith('-'))) return null
@@ -96,7 +96,7 @@ function readDocument(lines: Line[]): Json {
   }
 
   const document = readNode(0)
-  // A line that nobody took: it continues the one before, or is out of place.
+  // An unread line: it continues the previous one, or is misplaced.
   if (at < lines.length) throw new Unusual()
   return document
 }

@@ -1,11 +1,11 @@
 /**
- * Taking secrets out of text that others wrote (the output of a plugin, the answer of an identity provider) before
- * it becomes part of a message. Known secrets go by value; unknown ones by their looks, rather too many than too few.
+ * Removes secrets from foreign text (the output of a plugin, the response of an identity provider) before it becomes part of a
+ * message. Known secrets are found by value, unknown ones by their form, rather too many than too few.
  */
 
 const mask = '[redacted]'
 
-/** The most that a message quotes. */
+/** How much a message quotes. */
 const longest = 1_000
 
 const patterns: readonly RegExp[] = [
@@ -44,10 +44,10 @@ function looksOpaque(word: string): boolean {
   return word.length >= 40 || (/\d/.test(word) && /[A-Za-z]/.test(word))
 }
 
-/** `text` on one line, without escape sequences, shortened, and without `secrets` or what looks like one. */
+/** `text` on one line, without escape sequences, shortened, and without `secrets` or anything that looks like one. */
 export function redact(text: string, secrets: readonly string[] = []): string {
   let clean = text
-  // Longest first: a secret that holds another must not leave its rest behind.
+  // Longest first: a secret that contains another must not leave a rest.
   for (const secret of secrets.filter((known) => known.length > 3).toSorted((a, b) => b.length - a.length)) {
     clean = clean.replaceAll(secret, mask)
   }

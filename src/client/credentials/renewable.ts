@@ -1,33 +1,33 @@
 /**
- * A secret that goes stale: a token in a file, the answer of a plugin, an ID token.
+ * A secret that expires: a token in a file, the credential of a plugin, an ID token.
  *
- * One fetch serves everyone who asks meanwhile. What was fetched is kept until it should be renewed; when renewing
- * fails it serves on until it really expires. Each credential holds its own: nothing is shared by name.
+ * Concurrent callers share one fetch. A value is kept until it should be renewed; if renewing fails, it is used until it
+ * really expires. Each credential holds its own: nothing is shared by name.
  */
 import type { Clock } from '../../clock/clock.ts'
 
 export interface Fetched<T> {
   readonly value: T
-  /** From this moment on a new one is fetched. */
+  /** From this time on a new one is fetched. */
   readonly renewAt: number
-  /** From this moment on the value is of no use. */
+  /** From this time on the value is invalid. */
   readonly expiresAt: number
 }
 
 export interface Renewable<T> {
-  /** The value, fetched first when need be. An aborted caller leaves; the fetch goes on for the others. */
+  /** The value, fetched if necessary. An aborted caller leaves; the fetch continues for the others. */
   get(signal?: AbortSignal): Promise<T>
   /**
-   * Somebody did not accept the value. True when asking again may help. `isCurrent` tells whether the refused value
-   * is the one held now: if not, it was renewed meanwhile.
+   * A server rejected the value. True if a retry may succeed. `isCurrent` tells whether the rejected value is the one held
+   * now: if not, it was renewed meanwhile.
    */
   refuse(isCurrent: (value: T) => boolean): boolean
 }
 
-/** A failed fetch answers for this long, and a fetched value serves at least as long: callers in a hurry start no storm. */
+/** A failed fetch is cached for this long, and a fetched value is used at least as long: many callers cause no storm. */
 const restMs = 1_000
 
-/** Values refused one after the other are fetched again this often at most. */
+/** Minimum interval between fetches of values that are rejected repeatedly. */
 const refusalRestMs = 10_000
 
 export function renewable<T>(fetch: () => Promise<Fetched<T>>, clock: Clock): Renewable<T> {

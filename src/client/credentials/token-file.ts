@@ -1,6 +1,6 @@
 /**
- * A bearer token in a file that somebody else keeps fresh: the kubelet, a secrets agent. It is read again when what
- * is held is a minute old (well within the life of a projected token) and when the server refuses it.
+ * A bearer token in a file that another program keeps fresh: the kubelet, a secrets agent. It is read again when the held
+ * token is a minute old (well within the life of a projected token) and after a 401.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -14,7 +14,7 @@ const rereadMs = 60_000
 export interface TokenFileOptions {
   readonly machine: Machine
   readonly clock: Clock
-  /** Used for as long as the file could never be read. */
+  /** Used until the file can be read for the first time. */
   readonly fallback?: string | undefined
 }
 
@@ -26,7 +26,7 @@ export function tokenFileCredentials(path: string, { machine, clock, fallback }:
       return fallback
     })
     everRead ||= token !== fallback
-    // A token that was accepted once is better than none: it serves on while the file cannot be read.
+    // A token that was accepted before is better than none: it is used while the file cannot be read.
     return { value: bearer(token), renewAt: clock.now() + rereadMs, expiresAt: Number.POSITIVE_INFINITY }
   }, clock)
   return {

@@ -1,6 +1,6 @@
 /**
- * The way to one API server: directly or through a proxy, in plain text or with TLS, as the holder of one client
- * certificate. What comes out is a verified socket, together with the protocol that both sides agreed on (ALPN).
+ * Opens connections to one API server: directly or through a proxy, plain or with TLS, with one client certificate. The
+ * result is a verified socket and the protocol that was negotiated (ALPN).
  */
 import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
@@ -14,22 +14,22 @@ import { checkClientCertificate, secureContext, verifyServer } from './tls.ts'
 
 export interface DialOptions {
   readonly clock: Clock
-  /** The longest wait for a connection, TLS included. */
+  /** Time-out of a connection, including TLS. */
   readonly connectTimeoutMs: number
   readonly env: Environment
 }
 
 export interface Dialer {
   readonly server: URL
-  /** How messages call the server: `prod (10.0.0.1:6443)`. */
+  /** The name of the server in messages: `prod (10.0.0.1:6443)`. */
   readonly place: string
-  /** Opens a socket that ends at the server; `protocols` are offered best first. */
+  /** Opens a socket to the server; `protocols` are offered in order of preference. */
   readonly dial: (protocols: readonly string[], signal: AbortSignal) => Promise<Socket>
-  /** Set when plain HTTP goes through an HTTP proxy, which reads each request itself. */
+  /** Set if plain HTTP goes through an HTTP proxy, which reads each request. */
   readonly plainProxy: PlainProxy | undefined
 }
 
-/** Requests name the whole URL, carry these headers, and go to a socket that ends at the proxy. */
+/** Requests carry the absolute URL and these headers, on a socket to the proxy. */
 export interface PlainProxy {
   readonly headers: Readonly<Record<string, string>>
   readonly dial: (signal: AbortSignal) => Promise<Socket>
@@ -62,7 +62,7 @@ export function dialer(
         ...(proxy ? { socket: await openRaw(signal) } : { host, port }),
         secureContext: context,
         ALPNProtocols: [...protocols],
-        // An address may not be sent as a server name; it is still compared with the certificate.
+        // An IP address must not be sent as SNI; it is still compared with the certificate.
         servername: isIP(name) ? '' : name,
         checkServerIdentity: (_, peer) => checkServerIdentity(name, peer),
       },

@@ -10,7 +10,7 @@ describe('Ending', () => {
     expect(live.size).toBe(0)
   })
 
-  it('tells whoever holds the request, once, with the reason of the signal', () => {
+  it('notifies the current stage, once, with the reason of the signal', () => {
     const controller = new AbortController()
     const ending = new Ending(controller.signal, new Set())
     const told: unknown[] = []

@@ -1,15 +1,15 @@
 /**
- * What may end a request from outside: the caller's signal, a head that takes too long, a client that is closed.
+ * What ends a request early: the caller's signal, a time-out of the response head, or the close of the client.
  *
- * A request passes through several hands (credentials, the queue for a connection, a stream, the reader of a body).
- * Whoever holds it sets {@link Ending.onEnd}. A thousand idle watches hold a thousand of these, so it is one small
- * object rather than an AbortController with listeners.
+ * A request passes through several stages (credentials, the queue for a connection, a stream, the reader of a body). The
+ * current stage sets {@link Ending.onEnd}. A thousand idle watches hold a thousand of these, so it is one small object
+ * instead of an AbortController with listeners.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 
 export class Ending {
-  /** Called once, with the error, when the request must end; not called when it already has. */
+  /** Called once, with the error, when the request must end; not called after it has ended. */
   onEnd: ((error: unknown) => void) | undefined
 
   readonly #signal: AbortSignal | undefined
@@ -17,7 +17,7 @@ export class Ending {
   #timer: Timer | undefined
   #failure: { readonly error: unknown } | undefined
 
-  /** `live` holds every ending until it is released: what a closing client goes through. */
+  /** `live` holds every ending until it is released: closing the client ends them all. */
   constructor(signal: AbortSignal | undefined, live: Set<Ending>) {
     signal?.throwIfAborted()
     this.#signal = signal
@@ -26,7 +26,7 @@ export class Ending {
     signal?.addEventListener('abort', this)
   }
 
-  /** The signal calls this: an object as listener saves a closure a request. */
+  /** Called by the signal: an object as listener saves a closure per request. */
   handleEvent(): void {
     this.end(this.#signal?.reason)
   }
@@ -42,7 +42,7 @@ export class Ending {
     if (this.#failure) throw this.#failure.error
   }
 
-  /** From now on the head of the answer must come within `ms`. */
+  /** Starts the time-out of the response head. */
   expectHead(clock: Clock, ms: number, what: string): void {
     this.#timer = clock.after(ms, () => {
       this.end(new MusterError('RequestTimeout', `${what}: no answer within ${ms / 1000} s.`))
@@ -54,7 +54,7 @@ export class Ending {
     this.#timer = undefined
   }
 
-  /** The result of `work`, or the error of the end that came first. */
+  /** The result of `work`, or the error that ends the request first. */
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.onEnd = reject
@@ -63,7 +63,7 @@ export class Ending {
     })
   }
 
-  /** The request is over. Nothing can end it any more, and nothing holds on to it. */
+  /** The request is complete. Releases all references. */
   release(): void {
     this.headArrived()
     this.#live.delete(this)

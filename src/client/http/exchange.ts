@@ -1,11 +1,11 @@
-/** One request on one connection, and what became of it: the ground that both versions of HTTP share. */
+/** One request on one connection, and its outcome: the part that both versions of HTTP share. */
 import { errorCode } from '../../system/error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
 import type { Ending } from './ending.ts'
 import type { Method, TransportResponse } from '../../transport/transport.ts'
 
-/** A request with everything in it: credentials, prefix of the path, bytes of the body. */
+/** A complete request: with credentials, path prefix and body bytes. */
 export interface ClientExchange {
   readonly method: Method
   readonly path: string
@@ -15,8 +15,8 @@ export interface ClientExchange {
 }
 
 /**
- * No head came. `refused`: the server certainly did not act on it, so that it may be sent again whatever it is.
- * `lost`: nobody knows.
+ * No response head arrived. `refused`: the server certainly did not process it, so any request may be sent again.
+ * `lost`: it is unknown.
  */
 export interface Unanswered {
   readonly unanswered: 'refused' | 'lost'
@@ -26,12 +26,12 @@ export interface Unanswered {
 export type ExchangeOutcome = TransportResponse | Unanswered
 
 /**
- * How often one request is sent before its failure is told: a server that refuses everything must not keep us busy.
- * Refusals come in crowds: a GOAWAY may hit a hundred requests, and the connection that all of them move to the next.
+ * How often one request is sent before it fails: a server that refuses everything must not cause a loop. Refusals come in
+ * bursts: a GOAWAY may hit a hundred requests, and the next one the connection that they move to.
  */
 const attempts = { refused: 20, lost: 5 } as const
 
-/** Sends until there is an answer, as long as sending again does no harm. */
+/** Sends until there is a response, as long as that is safe. */
 export async function sendSafely(
   exchange: ClientExchange,
   send: (exchange: ClientExchange, again: boolean) => Promise<ExchangeOutcome>,
@@ -47,7 +47,7 @@ export async function sendSafely(
   }
 }
 
-/** Headers of an answer under lower-case names, several values joined, without HTTP/2's pseudo-headers. */
+/** Response headers with lower-case names, multiple values joined, without HTTP/2's pseudo-headers. */
 export function plainHeaders(
   headers: Readonly<Record<string, string | readonly string[] | number | undefined>>,
 ): Record<string, string> {
@@ -68,9 +68,9 @@ const encodedPath = /^\/[!-~]*$/
 type Headers = Readonly<Record<string, string | readonly string[]>>
 
 /**
- * Headers as they go over the wire, a later set overruling an earlier one: bytes, one a character, UTF-8 where they
- * are not ASCII. Node would cut off what it cannot carry, and for HTTP/2 it does not even mind a line break (a token
- * read from a file ends in one).
+ * Headers as they are sent, later sets overriding earlier ones: one byte per character, UTF-8 where they are not ASCII. Node
+ * would truncate other characters, and for HTTP/2 it does not even reject a line break (a token read from a file may end in
+ * one).
  */
 export function wireHeaders(...sets: readonly Headers[]): Record<string, string | string[]> {
   const wire: Record<string, string | string[]> = {}
@@ -94,7 +94,7 @@ export function wirePath(path: string): string {
   throw new MusterError('BadRequest', `the path ${JSON.stringify(path)} is not encoded as HTTP wants it.`)
 }
 
-/** Node's complaint about the name of a header, before anything is sent. */
+/** Node's error for an invalid header name, before anything is sent. */
 export function unsendable(exchange: ClientExchange, error: unknown): MusterError {
   const why = `HTTP cannot carry this request (${errorCode(error) ?? 'unknown reason'})`
   return new MusterError('BadRequest', `${whereabouts(exchange)}: ${why}.`)

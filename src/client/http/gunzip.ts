@@ -1,8 +1,8 @@
-/** A compressed body, decompressed while it arrives. */
+/** A gzip body, decompressed as it arrives. */
 import { errorCode } from '../../system/error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 
-/** `what` names the request in the message when the bytes are no gzip. */
+/** `what` names the request in the message if the bytes are not gzip. */
 export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]() {
@@ -13,7 +13,7 @@ export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIter
       async function* inflate(): AsyncGenerator<Uint8Array, undefined> {
         const { createGunzip } = process.getBuiltinModule('node:zlib')
         const { pipeline } = process.getBuiltinModule('node:stream')
-        // Whatever ends the pipeline reaches the reader of its last stream.
+        // An error of the pipeline reaches the reader of its last stream.
         const bytes = pipeline({ [Symbol.asyncIterator]: () => source }, createGunzip(), () => {})
         try {
           yield* bytes as AsyncIterable<Uint8Array>
@@ -28,7 +28,7 @@ export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIter
         next: () => (plain ??= inflate()).next(),
         async return() {
           left = true
-          // First of all the source: of an idle stream no further chunk may come to wake the generator.
+          // The source first: an idle stream may never deliver another chunk that wakes the generator.
           await source.return?.()
           await plain?.return(undefined)
           return { done: true, value: undefined }

@@ -1,6 +1,6 @@
 /**
- * A transport over the network. It adds to each request who we are, renews that once when the server says 401, and
- * sees to it that every request ends: by an answer, an error, a time-out, its caller's signal or the transport's close.
+ * The transport over the network. It adds credentials to each request, renews them once after a 401, and guarantees that every
+ * request ends: by a response, an error, a time-out, the caller's signal or the close of the transport.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -20,19 +20,19 @@ export interface HttpTransportOptions {
   readonly clock: Clock
   /** @default "muster" */
   readonly userAgent?: string | undefined
-  /** The longest wait for the head of an answer, where a request does not say. @default 30_000 */
+  /** Time-out of the response head, for requests without one. @default 30_000 */
   readonly headTimeoutMs?: number | undefined
-  /** The longest wait for a connection. @default 10_000 */
+  /** Time-out of connecting. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
   readonly keepAlive?: Partial<KeepAlive> | undefined
-  /** Where HTTPS_PROXY and its kin are looked up. @default the environment of this process */
+  /** Environment variables for proxies (HTTPS_PROXY and others). @default the environment of this process */
   readonly env?: Environment | undefined
 }
 
-/** What is done with a request once it is known who asks and on which lane. */
+/** Sends a request on a lane, with its credentials. */
 type Carry<T> = (lane: RequestLane, exchange: ClientExchange) => Promise<T>
 
-/** What came back, and the credentials that went out for it. */
+/** The response, and the credentials of its request. */
 interface Round<T> {
   readonly result: T
   readonly identity: Readonly<Record<string, string>>
@@ -55,7 +55,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
 
   const laneFor = (certificate: ClientCertificate | undefined): RequestLane => {
     if (current && current.certificateId === certificate?.id) return current
-    // Certificates change every few hours: enough to forget old lanes then.
+    // Client certificates change every few hours: old lanes are dropped then.
     for (const lane of retired) if (lane.stats().connections === 0) retired.delete(lane)
     if (current) {
       current.drain()
@@ -65,7 +65,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
     return current
   }
 
-  /** One round: who are we, which lane, and what came of it. */
+  /** One attempt: get credentials, choose the lane, send. */
   const round = async <T>(request: TransportRequest, carry: Carry<T>): Promise<Round<T>> => {
     if (closed) throw closed
     const { method, path, headers, body, signal } = request
@@ -74,7 +74,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
       const [identity, certificate] = await ending.race(
         Promise.all([credentials.headers(signal), credentials.certificate(signal)]),
       )
-      // From here to the connection nothing is awaited: whoever holds the request is told when it ends.
+      // No await from here to the connection: the stage that holds the request is notified of its end.
       ending.throwIfEnded()
       ending.expectHead(clock, request.headTimeoutMs ?? headTimeoutMs, whereabouts(request))
       const result = await carry(laneFor(certificate), {
@@ -91,7 +91,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
     }
   }
 
-  /** A second round with fresh credentials when the first ones were refused. */
+  /** A second attempt with renewed credentials after a 401. */
   const rounds = async <T extends TransportResponse | MessageStream>(
     request: TransportRequest,
     carry: Carry<T>,

@@ -233,7 +233,7 @@ describe('HTTP/1.1', () => {
     expect(error.message).toContain('write https:// instead of http://')
   })
 
-  it('says so when nobody listens', async () => {
+  it('reports a closed port', async () => {
     expect(await failure(open('http://127.0.0.1:1').send(get('/')))).toMatchObject({
       name: 'Unreachable',
       message: 'test (127.0.0.1:1): nothing listens there (connection refused).',

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1, for servers and proxies that speak nothing newer: one connection a stream, kept for the next one where
- * possible. No limit is set on their number, because a watch holds its connection for as long as it lives.
+ * HTTP/1.1, for servers and proxies without HTTP/2: one connection per stream, reused where possible. Their number is not
+ * limited, because a watch holds its connection for its whole life.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -16,13 +16,13 @@ export interface Http1Options {
   readonly server: URL
   readonly place: string
   readonly dial: (signal: AbortSignal) => Promise<Socket>
-  /** Takes the place of `dial` when requests go to a proxy that reads them. */
+  /** Replaces `dial` if requests go to an HTTP proxy. */
   readonly plainProxy: PlainProxy | undefined
 }
 
 export interface Http1 {
   send(exchange: ClientExchange): Promise<TransportResponse>
-  /** A socket that was opened for something else, to be used first. */
+  /** An already open socket, used first. */
   adopt(socket: Socket): void
   stats(): { readonly connections: number; readonly streams: number }
   /** Closes each connection after its request. */
@@ -30,7 +30,7 @@ export interface Http1 {
   close(error: unknown): void
 }
 
-/** Idle connections that are kept. */
+/** Idle connections to keep. */
 const maxFreeSockets = 16
 
 export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 {
@@ -102,7 +102,7 @@ export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 
           exchange.ending.release()
           return
         }
-        const error = socketError(failure, `${whereabouts(exchange)}: ${place}`, 'before the answer came')
+        const error = socketError(failure, `${whereabouts(exchange)}: ${place}`, 'before the response arrived')
         resolve({ unanswered: 'lost', error })
       })
       sent.end(exchange.body)
@@ -139,12 +139,12 @@ function bodyOf(message: IncomingMessage, exchange: ClientExchange, place: strin
   message.once('end', () => body.end())
   message.once('close', () => {
     const where = `${whereabouts(exchange)}: ${place}`
-    if (!message.complete) body.fail(socketError(failure, where, 'before the answer was complete'))
+    if (!message.complete) body.fail(socketError(failure, where, 'before the response was complete'))
   })
   return body
 }
 
-/** What servers answer, in plain text or HTML, to plain HTTP on a port for TLS. */
+/** Responses of TLS servers to plain HTTP, in text or HTML. */
 const meantForTls = /HTTP request (?:to an HTTPS server|was sent to HTTPS port)/
 
 async function notPlain(response: TransportResponse, place: string): Promise<TransportResponse> {

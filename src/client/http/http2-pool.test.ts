@@ -56,7 +56,7 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(3)
   })
 
-  it('keeps to a limit of 3, and nobody is left in the queue', async () => {
+  it('respects a limit of 3, and leaves no request in the queue', async () => {
     const open = new Map<unknown, number>()
     let most = 0
     const server = await startHttp2((stream, headers) => {
@@ -185,7 +185,7 @@ describe('GOAWAY', () => {
     await eventually(() => transport.stats().connections === 1)
   })
 
-  it('loses no request and no watch when connections are told off all the time', { timeout: 30_000 }, async () => {
+  it('loses no request and no watch when connections get GOAWAY all the time', { timeout: 30_000 }, async () => {
     let requests = 0
     const told = new Set<unknown>()
     const server = await startHttp2((stream, headers) => {
@@ -210,7 +210,7 @@ describe('GOAWAY', () => {
     expect(told.size).toBeGreaterThan(5)
   })
 
-  it('lets nobody starve who is refused again and again', { timeout: 30_000 }, async () => {
+  it('does not starve a request that is refused repeatedly', { timeout: 30_000 }, async () => {
     let requests = 0
     const told = new Set<unknown>()
     const server = await startHttp2((stream, headers) => {

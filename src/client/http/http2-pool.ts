@@ -1,10 +1,9 @@
 /**
- * As many HTTP/2 connections to one server as its streams need, and no more.
+ * The HTTP/2 connections to one server: as many as its streams need.
  *
- * A stream goes to the fullest connection that still has room, so that a thousand watches sit on ten connections and
- * the eleventh falls idle. Requests that find no room wait, and connections are opened for all of them together: a
- * burst of three hundred opens three. A connection that the server says good-bye to (GOAWAY) leaves the pool at once;
- * its streams run to their end.
+ * A stream goes to the fullest connection with room, so that a thousand watches use ten connections and the eleventh becomes
+ * idle. Requests without room wait, and connections are opened for all of them together: a burst of three hundred opens
+ * three. A connection that receives GOAWAY leaves the pool at once; its streams continue to their end.
  */
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -20,29 +19,29 @@ export interface Http2PoolOptions {
   readonly place: string
   readonly clock: Clock
   readonly keepAlive: KeepAlive
-  /** Opens a socket on which the server may have chosen another protocol. */
+  /** Opens a socket; the server may have chosen another protocol. */
   readonly dial: (signal: AbortSignal) => Promise<Socket>
-  /** Takes over, for good, when it has. */
+  /** Takes over permanently if it has. */
   readonly fallback: () => Http1
 }
 
 export interface Http2Pool {
   send(exchange: ClientExchange): Promise<TransportResponse>
   stats(): { readonly connections: number; readonly streams: number }
-  /** Serves those who wait, then closes each connection after its last stream. */
+  /** Serves waiting requests, then closes each connection after its last stream. */
   drain(): void
   close(error: unknown): void
 }
 
-/** What a server is taken to allow until it has said so: the figure of today's API servers. */
+/** The assumed stream limit before SETTINGS arrive: that of current API servers. */
 const assumedLimit = 100
 
-/** Few enough for any server. The rest waits for its word, half a round trip later: Node would queue them for ever. */
+/** Streams opened before SETTINGS arrive, few enough for any server. More would wait in an endless queue of Node. */
 const earlyStreams = 8
 
 interface Waiting {
   readonly exchange: ClientExchange
-  /** It was sent before, in vain. */
+  /** It was already sent and refused. */
   readonly again: boolean
   readonly resolve: (outcome: Promise<ExchangeOutcome>) => void
   readonly reject: (error: unknown) => void
@@ -50,7 +49,7 @@ interface Waiting {
 
 export function http2Pool(options: Http2PoolOptions): Http2Pool {
   const { clock, keepAlive, place, server } = options
-  /** All that are open; those in `usable` take further streams. */
+  /** All open connections; those in `usable` accept further streams. */
   const sessions = new Set<Http2Session>()
   const usable = new Set<Http2Session>()
   const waiting: Waiting[] = []
@@ -68,15 +67,15 @@ export function http2Pool(options: Http2PoolOptions): Http2Pool {
     return best
   }
 
-  /** Gives room to those who wait, and opens connections for the rest. */
+  /** Assigns waiting requests to connections, and opens connections for the rest. */
   const serve = (): void => {
     for (let session = fullest(); session; session = fullest()) {
       const waiter = waiting.shift()
       if (!waiter) break
       start(waiter, session)
     }
-    // A connection whose server has not spoken yet will take its share in a moment. One that allows no stream at all
-    // counts too: asking that server for further connections would go on for ever.
+    // A connection without SETTINGS yet will take its share in a moment. One that allows no streams counts, too: opening further
+    // connections to such a server would never end.
     let coming = opening * limit
     for (const session of usable) if (!session.limit) coming += limit - session.streams
     for (; coming < waiting.length; coming += limit) open()
@@ -98,7 +97,7 @@ export function http2Pool(options: Http2PoolOptions): Http2Pool {
       .finally(() => opening--)
       .then(admit)
       .catch((error: unknown) => {
-        // Those for whom another connection is on its way may still hope.
+        // Requests for which another connection is being opened keep waiting.
         for (const waiter of waiting.splice(opening * limit)) waiter.reject(error)
       })
   }
@@ -151,7 +150,7 @@ export function http2Pool(options: Http2PoolOptions): Http2Pool {
         if (turn >= 0) waiting.splice(turn, 1)
         reject(error)
       }
-      // Who was refused elsewhere does not queue up again behind those who have just come.
+      // A request that was refused elsewhere goes to the front of the queue.
       const newcomers = again ? waiting.findIndex((one) => !one.again) : -1
       waiting.splice(newcomers >= 0 ? newcomers : waiting.length, 0, me)
       serve()

@@ -74,7 +74,7 @@ describe('an HTTP/2 connection whose server', () => {
     const url = await startMute((socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
     expect(await failure(transportTo(url).send(get('/')))).toMatchObject({
       name: 'ProtocolError',
-      message: expect.stringMatching(/^GET \/: test \(127\.0\.0\.1:\d+\): the answer is not valid HTTP\/2\.$/),
+      message: expect.stringMatching(/^GET \/: test \(127\.0\.0\.1:\d+\): the response is not valid HTTP\/2\.$/),
     })
   })
 
@@ -89,7 +89,7 @@ describe('an HTTP/2 connection whose server', () => {
     server.seen[0]!.socket.destroy()
     expect(await failure(reader.next())).toMatchObject({
       name: 'ConnectionLost',
-      message: expect.stringContaining('before the answer was complete'),
+      message: expect.stringContaining('before the response was complete'),
     })
   })
 
@@ -146,7 +146,7 @@ describe('an HTTP/2 connection whose server', () => {
     await clock.advance(15_000)
     const errors = await Promise.all(waiting)
     expect(errors.map((error) => error.name)).toEqual(['ConnectionLost', 'ConnectionLost'])
-    expect(errors[0]!.message).toContain('silent')
+    expect(errors[0]!.message).toContain('stopped responding')
     await eventually(() => transport.stats().connections === 0)
   })
 

@@ -1,9 +1,9 @@
 /**
- * One HTTP/2 connection: it counts its streams, knows how many the server allows, notices when the server is gone,
- * and says of each request that got no answer whether the server can have seen it.
+ * One HTTP/2 connection: counts its streams, knows the limit of the server, detects a dead server, and reports for each
+ * request without a response whether the server can have processed it.
  *
- * Node queues a stream beyond the server's limit without a word, for ever if the others are watches. So nobody may
- * open one while {@link Http2Session.room} is 0.
+ * Node silently queues streams beyond the server's limit, forever if the others are watches. So no stream may be opened while
+ * {@link Http2Session.room} is 0.
  */
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -15,9 +15,9 @@ import { Incoming } from './incoming.ts'
 import { socketError } from './socket-error.ts'
 
 export interface KeepAlive {
-  /** Silence after which the server is asked for a sign of life. @default 30_000 */
+  /** Silence after which a ping is sent. @default 30_000 */
   readonly pingAfterMs: number
-  /** The longest wait for that sign. @default 15_000 */
+  /** Time-out of the ping. @default 15_000 */
   readonly answerWithinMs: number
   /** A connection without streams is closed after this time, unless it is the last. @default 60_000 */
   readonly idleMs: number
@@ -29,42 +29,42 @@ export interface Http2SessionOptions {
   readonly place: string
   readonly clock: Clock
   readonly keepAlive: KeepAlive
-  /** Streams that are opened before the server has said how many it allows. */
+  /** Streams to open before the server has sent its limit. */
   readonly earlyStreams: number
   readonly listener: Http2SessionListener
 }
 
 interface Http2SessionListener {
-  /** The server said how many streams it allows, or a stream ended: there may be room. */
+  /** The server sent its limit, or a stream ended: there may be room. */
   onRoom(): void
-  /** No further stream may be opened here. Those that are open go on. */
+  /** No further stream may be opened here. Open ones continue. */
   onLeave(): void
-  /** It has been without streams for long. */
+  /** The idle time has passed. */
   onIdle(): void
   onClosed(): void
 }
 
 export interface Http2Session {
-  /** Streams open now. */
+  /** Open streams. */
   readonly streams: number
-  /** Streams that may be opened now. */
+  /** How many streams may be opened now. */
   readonly room: number
-  /** What the server allows, once it said so. */
+  /** The server's limit, once known. */
   readonly limit: number | undefined
   send(exchange: ClientExchange): Promise<ExchangeOutcome>
-  /** Opens no further stream, and closes when the last one has ended. */
+  /** Opens no further stream, and closes after the last one. */
   drain(): void
-  /** Ends at once; open streams fail with `error`. */
+  /** Closes at once; open streams fail with `error`. */
   destroy(error: unknown): void
 }
 
 const streamWindow = 1 << 20
 const sessionWindow = 8 << 20
 
-/** Megabytes. Node's own 10 would refuse streams as soon as a few slow readers let their windows fill. */
+/** Megabytes. Node's default of 10 would refuse streams as soon as a few slow readers let their windows fill. */
 const maxSessionMemory = 1_000
 
-/** A server that has been told good-bye gets this long to hang up. */
+/** How long the server may take to close the connection after GOAWAY. */
 const lingerMs = 1_000
 
 type Origin = Pick<ClientExchange, 'method' | 'path'>
@@ -84,7 +84,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
   let streams = 0
   let leaving = false
   let idleSince = clock.now()
-  /** The last stream that the server will answer, once it said good-bye. */
+  /** The last stream that the server will process, after its GOAWAY. */
   let lastStream: number | undefined
   let failure: unknown
   let timer: Timer | undefined
@@ -104,8 +104,8 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
     failure ??= error
     leave()
     session.destroy()
-    // Node waits until everything is written, and a dead peer never reads. Not here and now: we may have been called
-    // from within the parser that reads from this socket.
+    // Node waits until everything is written, and a dead peer never reads. Deferred: the caller may be the parser that reads from
+    // this socket.
     setImmediate(() => socket.destroy())
   }
 
@@ -126,7 +126,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
   })
   session.unref()
 
-  /** Every so often: has anything been heard? Silence is answered by a ping, and an unanswered ping by the end. */
+  /** Periodic liveness check: silence triggers a ping, and a ping without a reply ends the connection. */
   const watchSilence = (heard: number): void => {
     timer = clock.after(keepAlive.pingAfterMs, () => {
       if (session.destroyed) return
@@ -139,9 +139,9 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
   const ping = (): void => {
     const heard = socket.bytesRead
     timer = clock.after(keepAlive.answerWithinMs, () => {
-      // A long answer on a slow line holds the sign of life back, but is one itself.
+      // A long response on a slow line delays the ping reply, but is a sign of life itself.
       if (socket.bytesRead !== heard) watchSilence(socket.bytesRead)
-      else destroy(new MusterError('ConnectionLost', `${place}: the server has fallen silent.`))
+      else destroy(new MusterError('ConnectionLost', `${place}: the server stopped responding.`))
     })
     session.ping((error) => {
       if (error || socket.destroyed) return
@@ -163,13 +163,13 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
     else listener.onRoom()
   }
 
-  /** What became of a stream that closed without a head. */
+  /** The outcome of a stream that closed without a response head. */
   const fate = (stream: ClientHttp2Stream, origin: Origin, streamError: unknown): ExchangeOutcome => {
     const neverSent = stream.id === undefined
     if (neverSent) leave()
     const pastTheLast = lastStream !== undefined && !neverSent && (stream.id ?? 0) > lastStream
     const refused = neverSent || pastTheLast || stream.rstCode === code.refusedStream
-    return { unanswered: refused ? 'refused' : 'lost', error: lost(origin, streamError, 'before the answer came') }
+    return { unanswered: refused ? 'refused' : 'lost', error: lost(origin, streamError, 'before the response arrived') }
   }
   const lost = (origin: Origin, streamError: unknown, when: string): MusterError =>
     socketError(failure ?? streamError, `${whereabouts(origin)}: ${place}`, when)
@@ -187,7 +187,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
     },
     send(exchange) {
       const stream = openStream(session, server, exchange)
-      // What the stream's listeners hold lives as long as a watch: not the headers and body of its request.
+      // The listeners of a stream live as long as its watch: they must not hold headers and body of the request.
       const { ending, method, path } = exchange
       const origin = { method, path }
       opened()
@@ -215,22 +215,22 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
           resolve({ status: headers[':status'] ?? 0, headers: plainHeaders(headers), body })
         })
         stream.on('end', () => {
-          // Node also ends a stream that it destroys, as if all had arrived.
+          // Node also emits `end` for a stream that it destroys, as if it were complete.
           whole = !stream.destroyed
           if (!whole) return
           body?.end()
-          // Closed on both sides: its place is free before its reader can ask for the next.
+          // Closed on both sides: its slot is free before the reader can send the next request.
           if (stream.writableFinished) uncount()
         })
         stream.on('error', (error) => void (streamError = error))
         stream.on('close', () => {
-          // A request without an answer is not over: it may be sent again.
+          // A request without a response is not over: it may be sent again.
           if (body) ending.release()
-          // In some versions of Node the news of a GOAWAY comes a moment after the streams that it ended.
+          // In some versions of Node, GOAWAY is reported just after the streams that it ended.
           queueMicrotask(() => {
             uncount()
             if (!body) resolve(fate(stream, origin, streamError))
-            else if (!whole) body.fail(lost(origin, streamError, 'before the answer was complete'))
+            else if (!whole) body.fail(lost(origin, streamError, 'before the response was complete'))
           })
         })
       })
@@ -244,7 +244,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
 }
 
 function openStream(session: ClientHttp2Session, server: URL, exchange: ClientExchange): ClientHttp2Stream {
-  // As a list: Node makes one of an object, and takes its time.
+  // As an array: Node converts an object to one, slowly.
   const headers = [':method', exchange.method, ':path', exchange.path]
   headers.push(':scheme', server.protocol.slice(0, -1), ':authority', server.host)
   for (const [name, value] of Object.entries(exchange.headers)) {

@@ -72,7 +72,7 @@ describe('Incoming', () => {
     )
   })
 
-  it('takes nothing from the stream before somebody reads', () => {
+  it('reads nothing from the stream before there is a reader', () => {
     const fake = fakeStream()
     const incoming = new Incoming(fake.stream, () => {})
     fake.push(bytes(10))

@@ -1,19 +1,18 @@
 /**
- * The body of an answer as it arrives on a Node stream: pulled by its reader, one chunk at a time.
+ * A response body as it arrives on a Node stream: pulled by its reader, one chunk at a time.
  *
- * A reader that is slow pauses its own stream, and flow control of HTTP/2 then holds back that stream of the server
- * alone. The stream is listened to directly: Node's own async iterator, or a pipeline, would cost every idle watch
- * several times the memory.
+ * A slow reader pauses its own stream, and HTTP/2 flow control then holds back only that stream. The events of the stream are
+ * used directly: Node's async iterator, or a pipeline, would cost every idle watch several times the memory.
  */
 
-/** What is needed of a stream of either version of HTTP. */
+/** The part of a stream that both versions of HTTP have. */
 export interface IncomingStream {
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
   pause(): unknown
   resume(): unknown
 }
 
-/** Bytes that may wait for the reader before the stream is paused. */
+/** Bytes to buffer before the stream is paused. */
 const highWater = 128 * 1024
 
 type Result = IteratorResult<Uint8Array, undefined>
@@ -28,13 +27,13 @@ export class Incoming implements AsyncIterableIterator<Uint8Array, undefined> {
   #failure: { readonly error: unknown } | undefined
   #reader: { readonly resolve: (result: Result) => void; readonly reject: (error: unknown) => void } | undefined
 
-  /** `cancel` tells the server that nobody reads any more, and frees the stream. */
+  /** `cancel` tells the server that the body is no longer read, and frees the stream. */
   constructor(stream: IncomingStream, cancel: () => void) {
     this.#stream = stream
     this.#cancel = cancel
   }
 
-  /** There is one reader: what one iterator has taken, no other gets. */
+  /** There is one reader: iterators share what arrives. */
   [Symbol.asyncIterator](): this {
     return this
   }
@@ -68,7 +67,7 @@ export class Incoming implements AsyncIterableIterator<Uint8Array, undefined> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** Everything has arrived. The reader still gets what waits for it. */
+  /** The body is complete. The reader still gets buffered chunks. */
   end(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
@@ -76,7 +75,7 @@ export class Incoming implements AsyncIterableIterator<Uint8Array, undefined> {
     this.#reader = undefined
   }
 
-  /** The stream broke off. The reader gets what had arrived before, then the error. */
+  /** The stream broke. The reader gets buffered chunks, then the error. */
   fail(error: unknown): void {
     if (this.#state === 'over') return
     this.#state = 'over'
@@ -85,7 +84,7 @@ export class Incoming implements AsyncIterableIterator<Uint8Array, undefined> {
     this.#reader = undefined
   }
 
-  /** As {@link fail}, but what waits is dropped: whoever aborts wants no more of it. */
+  /** As {@link fail}, but buffered chunks are dropped: the caller aborted. */
   abort(error: unknown): void {
     this.#chunks = []
     this.fail(error)

@@ -1,6 +1,6 @@
 /**
- * Everything that is open to one server as the holder of one client certificate: HTTP/2 where the server speaks it,
- * HTTP/1.1 elsewhere, and WebSockets. A renewed certificate gets a lane of its own.
+ * All connections to one server with one client certificate: HTTP/2 where the server supports it, otherwise HTTP/1.1, and
+ * WebSockets. A renewed certificate gets a new lane.
  */
 import type { Socket } from 'node:net'
 import type { ClientCertificate, Connection } from '../connection.ts'
@@ -14,10 +14,10 @@ import type { MessageStream, TransportResponse, TransportStats } from '../../tra
 export interface RequestLane {
   readonly certificateId: string | undefined
   send(exchange: ClientExchange): Promise<TransportResponse>
-  /** A message stream; or the server's answer, when it refuses to open one. */
+  /** A message stream, or the server's response if it refuses to open one. */
   connect(exchange: ClientExchange, protocols: readonly string[]): Promise<MessageStream | TransportResponse>
   stats(): TransportStats
-  /** Serves those who wait, then closes each connection after its last stream. */
+  /** Serves waiting requests, then closes each connection after its last stream. */
   drain(): void
   close(error: unknown): void
 }
@@ -64,7 +64,7 @@ export function openLane(
         const { openWebSocket } = await import('./websocket.ts')
         return await openWebSocket(exchange, { socket, server, place, protocols, clock, keepAlive })
       } catch (error) {
-        // The connection may still come, and nobody would close it.
+        // The connection may still be established, and must be closed then.
         dialing.then(
           (socket) => socket.destroy(),
           () => undefined,

@@ -151,7 +151,7 @@ describe('through a proxy', () => {
     expect(server.seen.length).toBe(1)
   })
 
-  it('a server in whom there is no trust is left, and the tunnel with it', async () => {
+  it('the tunnel to an untrusted server is closed', async () => {
     const server = await startHttp2(echoHandler)
     let [open, opened] = [0, 0]
     const proxy = await startProxy({
@@ -177,7 +177,7 @@ describe('through a proxy', () => {
     expect(proxy.asked.length).toBe(1)
   })
 
-  it('a proxy with a certificate that nobody trusts is refused', async () => {
+  it('a proxy with an untrusted certificate is rejected', async () => {
     const proxy = await startProxy({ secure: true })
     const connection = connectionTo('https://10.0.0.1', { proxyUrl: `https://127.0.0.1:${proxy.port}`, tls: {} })
     const error = await failure(openTo(connection).send(get('/')))

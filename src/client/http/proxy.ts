@@ -1,8 +1,8 @@
 /**
- * Proxies: which one leads to a server, and how to get through it.
+ * Proxies: which one is used for a server, and how to connect through it.
  *
- * A kubeconfig may name one (`proxy-url`). Otherwise the environment decides by HTTPS_PROXY, HTTP_PROXY and NO_PROXY,
- * read the way Go programs read them, so that kubectl and Muster go the same way on the same machine.
+ * A kubeconfig may set one (`proxy-url`). Otherwise HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment decide, with the
+ * rules of Go programs, so that kubectl and Muster use the same route on the same machine.
  */
 import type { Socket } from 'node:net'
 import { MusterError } from '../../kube/errors.ts'
@@ -28,13 +28,13 @@ export function proxyAddressOf(url: URL): { readonly host: string; readonly port
   }
 }
 
-/** The proxy for `server`; none means a direct connection. An empty `proxyUrl` overrules the environment. */
+/** The proxy for `server`; none means a direct connection. An empty `proxyUrl` overrides the environment. */
 export function proxyFor(server: URL, proxyUrl: string | undefined, env: Environment): URL | undefined {
   if (proxyUrl === '') return undefined
   if (proxyUrl !== undefined) return parseProxy(proxyUrl, 'proxy-url')
   const variable = server.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
   const value = setting(env, variable)
-  // A web server that runs CGI programs hands them the header `Proxy:` of any visitor under this very name.
+  // In a CGI program this variable is set by the `Proxy:` header of any visitor.
   const forged = variable === 'HTTP_PROXY' && env['REQUEST_METHOD']
   if (!value || forged || isExempt(server, setting(env, 'NO_PROXY') ?? '')) return undefined
   return parseProxy(value, variable)
@@ -53,7 +53,7 @@ function parseProxy(value: string, origin: string): URL {
   return url
 }
 
-/** Loopback never goes through a proxy; else NO_PROXY lists addresses, ranges, names and domains, some with a port. */
+/** Loopback never uses a proxy; NO_PROXY lists addresses, ranges, names and domains, optionally with a port. */
 function isExempt(server: URL, noProxy: string): boolean {
   const { BlockList, isIP } = process.getBuiltinModule('node:net')
   const { host, port } = proxyAddressOf(server)
@@ -89,7 +89,7 @@ export interface ThroughProxy {
   readonly signal: AbortSignal
 }
 
-/** A connection to the proxy itself: what plain HTTP through an HTTP proxy needs. */
+/** A connection to the proxy itself, for plain HTTP through an HTTP proxy. */
 export async function openProxy({ proxy, tls, now, signal }: ThroughProxy): Promise<Socket> {
   const { host, port } = proxyAddressOf(proxy)
   const place = placeOf(proxy)
@@ -137,7 +137,7 @@ export async function openTunnel(host: string, port: number, through: ThroughPro
   }
 }
 
-/** The headers that show a proxy who we are, when its URL says so. */
+/** Proxy authentication headers, if the URL has credentials. */
 export function proxyHeaders(proxy: URL): Readonly<Record<string, string>> {
   if (proxy.username === '') return {}
   const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
@@ -184,7 +184,7 @@ function placeOf(proxy: URL): string {
   return `proxy ${proxy.protocol}//${proxy.host}`
 }
 
-/** Whatever goes wrong on the way to a proxy is the proxy's: the server was not even asked. */
+/** A failure before the tunnel is established is attributed to the proxy: the server was not reached. */
 function proxyError(error: unknown, place: string, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   const known = socketError(error, place, 'before it was through')

@@ -24,15 +24,15 @@ describe('socketError', () => {
     ['EPIPE', 'ConnectionLost'],
     ['ERR_HTTP2_STREAM_ERROR', 'ConnectionLost'],
   ])('calls %s %s, names the place and keeps the text of the system out', (code, name) => {
-    const error = socketError(withCode(code), 'prod (10.0.0.1:6443)', 'before the answer came')
+    const error = socketError(withCode(code), 'prod (10.0.0.1:6443)', 'before the response arrived')
     expect(error.name).toBe(name)
     expect(error.message).toMatch(/^prod \(10\.0\.0\.1:6443\): .*\.$/)
     expect(error.message).not.toContain('secret')
   })
 
   it('says what was under way when a connection is lost without a word', () => {
-    const error = socketError(undefined, 'prod', 'before the answer came')
-    expect(error.message).toBe('prod: the connection was lost before the answer came.')
+    const error = socketError(undefined, 'prod', 'before the response arrived')
+    expect(error.message).toBe('prod: the connection was lost before the response arrived.')
   })
 
   it('leaves alone what is an error of ours already', () => {

@@ -1,6 +1,6 @@
 /**
- * What a socket says when it fails, in words that tell a person what to do. Node and OpenSSL have codes for it; the
- * text of an error is never passed on whole, as nobody promises what it holds.
+ * Socket and TLS errors as messages that tell a user what to do. They are recognised by the codes of Node and OpenSSL; the
+ * original text is never passed on whole, because its content is unknown.
  */
 import { errorCode } from '../../system/error-code.ts'
 import { type ErrorName, MusterError } from '../../kube/errors.ts'
@@ -38,11 +38,11 @@ const meanings: Readonly<Record<string, Meaning>> = {
   ERR_SSL_HTTP_REQUEST: notTls,
 }
 
-/** Alerts by which a server refuses a client certificate. With TLS 1.3 they come after the handshake. */
+/** Alerts by which a server rejects a client certificate. With TLS 1.3 they arrive after the handshake. */
 const refusedCertificate =
   /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)/
 
-/** The failure of a socket to `place`; `when` says what was under way: "before the answer came". */
+/** The error of a socket to `place`; `when` names the phase: "before the response arrived". */
 export function socketError(error: unknown, place: string, when: string): MusterError {
   if (error instanceof MusterError) return error
   const code = errorCode(error) ?? ''
@@ -68,13 +68,13 @@ function alertMeaning(code: string): Meaning | undefined {
   return { name: 'ProtocolError', text: `the server refuses the TLS handshake (${words})` }
 }
 
-/** What the HTTP/1.1 and HTTP/2 parsers say about bytes that are neither. */
+/** Errors of the HTTP parsers for bytes that are not HTTP. */
 function parserMeaning(code: string): Meaning | undefined {
   if (code.startsWith('HPE_')) {
     return {
       name: 'ProtocolError',
-      text: 'the answer is not HTTP; if the server speaks TLS, write https:// instead of http://',
+      text: 'the response is not HTTP; if the server speaks TLS, write https:// instead of http://',
     }
   }
-  return code === 'ERR_HTTP2_ERROR' ? { name: 'ProtocolError', text: 'the answer is not valid HTTP/2' } : undefined
+  return code === 'ERR_HTTP2_ERROR' ? { name: 'ProtocolError', text: 'the response is not valid HTTP/2' } : undefined
 }

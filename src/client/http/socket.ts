@@ -1,4 +1,4 @@
-/** Opening sockets: a promise instead of events, ended by a signal. */
+/** Opens sockets: a promise instead of events, ended by a signal. */
 import type { Socket } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 
@@ -8,7 +8,7 @@ export async function openTcp(host: string, port: number, signal: AbortSignal): 
   return await opened(connect({ host, port, noDelay: true, keepAlive: true }), 'connect', signal)
 }
 
-/** The server is not verified yet: that is for the caller to do, before anything is written. */
+/** The server is not verified yet: the caller does that before writing. */
 export async function openTls(options: ConnectionOptions, signal: AbortSignal): Promise<TLSSocket> {
   const { connect } = process.getBuiltinModule('node:tls')
   signal.throwIfAborted()
@@ -39,7 +39,7 @@ function opened<T extends Socket>(socket: T, event: string, signal: AbortSignal)
     }
     signal.addEventListener('abort', abort)
     socket.once(event, succeed).once('close', close).once('error', fail)
-    // Between two owners nobody listens; an error then must not end the process. The next owner sees `destroyed`.
+    // Between two owners there is no error listener, and an error would end the process. The next owner sees `destroyed`.
     socket.on('error', () => {})
   })
 }

@@ -1,4 +1,4 @@
-/** The opening words of SOCKS 5 (RFC 1928, with the passwords of RFC 1929): after them the socket leads to the target. */
+/** The SOCKS5 handshake (RFC 1928, with the passwords of RFC 1929): afterwards the socket leads to the target. */
 import type { Socket } from 'node:net'
 import { MusterError } from '../../kube/errors.ts'
 
@@ -12,7 +12,7 @@ export interface Socks5Target {
 const version = 5
 const method = { none: 0, password: 2, unacceptable: 0xff } as const
 const command = { connect: 1 } as const
-/** The target goes as a name even when it is an address: every proxy reads that, and names resolve at its end. */
+/** The target is sent as a name even if it is an address: every proxy accepts that, and names resolve at the proxy. */
 const address = { ipv4: 1, name: 3, ipv6: 4 } as const
 
 const refusals: Readonly<Record<number, string>> = {
@@ -26,7 +26,7 @@ const refusals: Readonly<Record<number, string>> = {
   8: 'it does not take this kind of address',
 }
 
-/** Speaks on `socket` until the proxy has connected it to the target. `place` names the proxy in messages. */
+/** Performs the handshake on `socket`. `place` names the proxy in messages. */
 export async function openSocks5(
   socket: Socket,
   target: Socks5Target,
@@ -51,7 +51,7 @@ async function converse(
   const methods = target.user === undefined ? [method.none] : [method.none, method.password]
   socket.write(Uint8Array.from([version, methods.length, ...methods]))
   const [spoken, chosen] = await read(2)
-  if (spoken !== version) throw fail('the answer is not SOCKS 5')
+  if (spoken !== version) throw fail('the reply is not SOCKS 5')
   if (chosen === method.password && target.user !== undefined) {
     socket.write(Uint8Array.from([1, ...counted(target.user), ...counted(target.password ?? '')]))
     const [, status] = await read(2)
@@ -66,7 +66,7 @@ async function converse(
   if (reply !== 0) {
     throw fail(`no connection to ${target.host}:${target.port}: ${refusals[reply] ?? `reply ${reply}`}`)
   }
-  // The address that the proxy connects from: of no use, but it must be read to its end.
+  // The bound address of the proxy: unused, but it must be read.
   const length = kind === address.ipv4 ? 4 : kind === address.ipv6 ? 16 : ((await read(1))[0] ?? 0)
   await read(length + 2)
 }
@@ -78,7 +78,7 @@ function counted(text: string): readonly number[] {
 
 interface ByteReader {
   read(size: number): Promise<Uint8Array>
-  /** Leaves what comes next on the socket to others. */
+  /** Leaves the following bytes on the socket to the caller. */
   release(): void
 }
 
@@ -89,7 +89,7 @@ function byteReader(socket: Socket, place: string, signal: AbortSignal): ByteRea
     wake.resolve()
     wake = Promise.withResolvers()
   }
-  // Listening for 'readable' anew for each read would be told at once, and again, as long as half an answer waits.
+  // A new 'readable' listener for each read would fire at once, and again, while half a reply is buffered.
   for (const event of events) socket.on(event, stir)
   signal.addEventListener('abort', stir)
   return {

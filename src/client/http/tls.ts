@@ -1,16 +1,16 @@
 /**
- * TLS: whom we trust, as whom we come, and what to say when either fails.
+ * TLS: trust, client certificates, and the error messages of both.
  *
- * Node verifies a server after the handshake in any case. Here it is asked to report instead of hanging up, because
- * only an open socket still knows the certificate that a good message names; {@link verifyServer} then decides, and
- * before it has no byte is sent.
+ * Node verifies a server after the handshake in any case. Here it reports the result instead of closing the socket, because
+ * only an open socket still has the certificate that a good message names; {@link verifyServer} then decides, and no byte is
+ * sent before that.
  */
 import type { X509Certificate } from 'node:crypto'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { MusterError } from '../../kube/errors.ts'
 import type { ClientCertificate, TlsSettings } from '../connection.ts'
 
-/** Costs a few milliseconds with the trust store of a machine: made once, then shared by all connections. */
+/** Takes a few milliseconds with the trust store of a machine: created once, then shared by all connections. */
 export function secureContext(
   settings: TlsSettings,
   certificate: ClientCertificate | undefined,
@@ -20,17 +20,17 @@ export function secureContext(
   const trust = settings.ca === undefined ? machineTrust() : settings.ca
   try {
     return createSecureContext({
-      // As clients in Go: every certificate of the bundle is trusted for itself, even the server's own.
+      // As in Go: every certificate of the bundle is trusted by itself, even the server's own.
       ...(settings.insecureSkipVerify ? {} : { ca: trust as string | string[], allowPartialTrustChain: true }),
       ...(certificate ? { cert: certificate.cert, key: certificate.key } : {}),
     })
   } catch {
-    // OpenSSL's own words may quote what it could not read.
+    // OpenSSL's message may quote the input.
     throw new MusterError('CertificateInvalid', `${place}: ${whyUnusable(certificate)}.`)
   }
 }
 
-/** The certificates that this machine trusts; those built into Node where it has none, as in small containers. */
+/** The trust store of this machine; the one built into Node where there is none, as in small containers. */
 export function machineTrust(): readonly string[] {
   const { getCACertificates } = process.getBuiltinModule('node:tls')
   const own = getCACertificates('system')
@@ -52,7 +52,7 @@ function whyUnusable(certificate: ClientCertificate | undefined): string {
   }
 }
 
-/** Servers answer an expired client certificate with anything but a clear word: it is noticed before. */
+/** Servers reject an expired client certificate with unclear errors: it is checked before. */
 export function checkClientCertificate(certificate: ClientCertificate, now: number, place: string): void {
   const parsed = parseCertificate(certificate.cert)
   if (!parsed || Date.parse(parsed.validTo) > now) return
@@ -62,7 +62,7 @@ export function checkClientCertificate(certificate: ClientCertificate, now: numb
   )
 }
 
-/** Why this server is not to be trusted; nothing when it is. */
+/** Why this server is not trusted; undefined if it is. */
 export function verifyServer(
   socket: TLSSocket,
   settings: TlsSettings,
@@ -70,7 +70,7 @@ export function verifyServer(
 ): MusterError | undefined {
   if (socket.authorized || settings.insecureSkipVerify) return undefined
   const { host, place, now } = at
-  // Declared as an Error; in truth it is the code.
+  // Declared as an Error; actually it is the code.
   const code = String(socket.authorizationError)
   const cause = new Error(code)
   const leaf = socket.getPeerX509Certificate()
@@ -102,7 +102,7 @@ const untrusted: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'signed by a CA that is not known here',
 }
 
-/** Which certificate of the chain is out of its time: the server's own, one it sent along, or the CA. */
+/** Which certificate of the chain is expired or not yet valid: the server's, an intermediate one, or the CA. */
 function expiry(leaf: X509Certificate | undefined, ca: string | undefined, now: number): string {
   const chain: { readonly role: string; readonly certificate: X509Certificate }[] = []
   let certificate = leaf
@@ -128,7 +128,7 @@ function parseCertificate(pem: string): X509Certificate | undefined {
   }
 }
 
-/** `O=system:masters, CN=admin`; the parts come one a line. */
+/** `O=system:masters, CN=admin`, from one part per line. */
 function subjectOf(certificate: X509Certificate): string {
   return certificate.subject?.replaceAll('\n', ', ') ?? 'without a subject'
 }

@@ -1,7 +1,7 @@
 /**
- * A WebSocket as a stream of binary messages: what exec, attach and port-forward run on.
+ * A WebSocket as a stream of binary messages, for exec, attach and port-forward.
  *
- * It needs HTTP/1.1 and a connection of its own. The `ws` package is loaded with the first one.
+ * It needs HTTP/1.1 and its own connection. The `ws` package is loaded on first use.
  */
 import { errorCode } from '../../system/error-code.ts'
 import type { IncomingMessage } from 'node:http'
@@ -22,18 +22,18 @@ export interface WebSocketOptions {
   readonly socket: Socket
   readonly server: URL
   readonly place: string
-  /** Sub-protocols, best first. */
+  /** Sub-protocols in order of preference. */
   readonly protocols: readonly string[]
   readonly clock: Clock
   readonly keepAlive: KeepAlive
 }
 
-/** A peer that has been told good-bye gets this long to say it too. */
+/** How long the peer may take to reply to a close frame. */
 const lingerMs = 5_000
 
 const closeCode = { normal: 1000, none: 1005 } as const
 
-/** The stream; or the server's answer, when that is anything but the switch to WebSocket. */
+/** The stream, or the server's response if it is not a switch to WebSocket. */
 export async function openWebSocket(
   exchange: ClientExchange,
   options: WebSocketOptions,
@@ -67,8 +67,8 @@ export async function openWebSocket(
 }
 
 function handshakeError(error: Error, where: string): MusterError {
-  // What ws says itself about a wrong handshake has no code; what a socket says has.
-  if (errorCode(error)) return socketError(error, where, 'before the answer came')
+  // Handshake errors of `ws` have no code; socket errors have one.
+  if (errorCode(error)) return socketError(error, where, 'before the response arrived')
   return new MusterError('ProtocolError', `${where}: the server did not switch to WebSocket as it should.`, {
     cause: error,
   })
@@ -103,7 +103,7 @@ function messageStream(
     if (webSocket.readyState === webSocket.CLOSED) return
     timer?.cancel()
     timer = clock.after(lingerMs, () => webSocket.terminate())
-    // A paused socket would not even hear the peer's good-bye.
+    // A paused socket would not even receive the peer's close frame.
     webSocket.resume()
     webSocket.close(closeCode.normal)
   }
@@ -126,7 +126,7 @@ function messageStream(
     close,
   )
 
-  /** As long as somebody reads, a silent peer must answer a ping. A paused socket hears nothing, so it is not asked. */
+  /** While there is a reader, a silent peer must answer a ping. A paused socket receives nothing, so it is not checked. */
   const watchSilence = (): void => {
     timer = clock.after(keepAlive.pingAfterMs, () => {
       if (paused) {
@@ -139,7 +139,7 @@ function messageStream(
           watchSilence()
           return
         }
-        failure = new MusterError('ConnectionLost', `${where}: the server has fallen silent.`)
+        failure = new MusterError('ConnectionLost', `${where}: the server stopped responding.`)
         webSocket.terminate()
       })
     })
@@ -160,7 +160,7 @@ function messageStream(
     if (code === closeCode.normal || code === closeCode.none) incoming.end()
     else incoming.fail(closeError(failure, code, reason.toString(), where))
   })
-  // Nothing is taken from the socket before there is a reader.
+  // Nothing is read from the socket before there is a reader.
   webSocket.pause()
   watchSilence()
 

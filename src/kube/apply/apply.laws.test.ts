@@ -199,7 +199,7 @@ describe('an apply', () => {
     )
   })
 
-  it('is refused exactly when it would change what somebody else owns', () => {
+  it('conflicts exactly if it would change a field of another manager', () => {
     fc.assert(
       fc.property(steps(), anySpecs(), (before, spec) => {
         const live = history(before) as Thing
@@ -246,7 +246,7 @@ describe('an apply', () => {
 })
 
 describe('an update', () => {
-  it('owns what it changed, and nobody else does', () => {
+  it('owns the fields it changed, exclusively', () => {
     fc.assert(
       fc.property(steps(), anySpecs(), (before, spec) => {
         const live = history(before) as Thing
@@ -277,7 +277,7 @@ describe('an update', () => {
 })
 
 describe('a record', () => {
-  it('never holds an empty entry, nor what nobody can own', () => {
+  it('never holds an empty entry, nor fields that cannot be owned', () => {
     fc.assert(
       fc.property(steps(), (all) => {
         for (const { fields } of managersOf(history(all)).values()) {

@@ -78,7 +78,7 @@ describe('an ordinary write', () => {
     })
   })
 
-  it('takes what it changes from whoever had it, and what it removes from all', () => {
+  it('takes changed fields from their owners, and removed fields from all managers', () => {
     const { apply, update, owners } = stored()
     apply(configMap({ a: '1', b: '1', c: '1' }), { as: 'one' })
     apply(configMap({ a: '1', c: '1' }), { as: 'two' })
@@ -106,7 +106,7 @@ describe('an ordinary write', () => {
     ])
   })
 
-  it('is attributed to its subresource, and to nobody where it has no say', () => {
+  it('is attributed to its subresource, and to no manager where it cannot write', () => {
     const { update, owners } = stored()
     const deployment = (spec: Json, status: Json): Thing => ({
       ...configMap(),
@@ -161,7 +161,7 @@ describe('an ordinary write', () => {
     expect(owners()).toEqual(before)
   })
 
-  it('by nobody in particular is by unknown', () => {
+  it('without a field manager is attributed to unknown', () => {
     const { update, owners } = stored()
     update(configMap({ a: '1' }), { as: '' })
     expect(Object.keys(owners())).toEqual(['Update unknown'])
@@ -201,7 +201,7 @@ describe('an apply', () => {
     expect(owners()).toEqual({})
   })
 
-  it('does not remove what others own, nor what nobody owns', () => {
+  it('does not remove fields of others, nor fields without an owner', () => {
     const { apply, update, object } = stored()
     apply(configMap({ a: '1', b: '1', c: '1' }), { as: 'm' })
     apply(configMap({ b: '1' }), { as: 'other' })
@@ -364,7 +364,7 @@ describe('kubectl, coming from client-side apply,', () => {
     )
   })
 
-  it('does conflict over what somebody changed since', () => {
+  it('conflicts over fields that were changed since', () => {
     const { apply, update } = stored()
     update(configMap({ a: '1', b: '1' }, past({ a: '1', b: '1' })), { as: 'kubectl-client-side-apply' })
     update((live) => ({ ...live, data: { a: '9', b: '1' } }), { as: 'editor' })

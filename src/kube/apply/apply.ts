@@ -1,28 +1,27 @@
 /**
- * Server-side apply: many writers, one object, and a record of who decides what.
+ * Server-side apply: several field managers write one object, and its `managedFields` record who owns which fields.
  *
- * Every object remembers in `metadata.managedFields` which manager owns which fields. There are two ways to write:
+ * `metadata.managedFields` lists the fields of each field manager. There are two ways to write:
  *
- * - **update** (create, update and the patches): the writer sends the outcome. Fields it changed become its own and
- *   are taken from all others ({@link updateObject}).
- * - **apply**: the writer sends only what it cares about. That is merged into the live object and, as a whole, is what
- *   the writer owns from then on. A field it applied last time and leaves out now is removed, unless somebody else
- *   owns it too. A field that somebody else owns with another value is a conflict, unless the writer insists: `force`
- *   takes it over. Two appliers who agree on a value own it together ({@link applyObject}).
+ * - **update** (create, update and the patches): the writer sends the result. It becomes the owner of the fields it changed;
+ *   all other managers lose them ({@link updateObject}).
+ * - **apply**: the writer sends only the fields it manages. They are merged into the live object, and are exactly the fields
+ *   that it owns from then on. A field that it applied last time and omits now is removed, unless another manager owns it,
+ *   too. A field that another manager owns with another value is a conflict, unless `force` takes it over. Appliers of the
+ *   same value share its ownership ({@link applyObject}).
  *
- * What is *one field* depends on the kind's schema: structs and maps are divided, lists are one thing unless marked
- * as sets or keyed maps, and any of it may be marked atomic. From bottom to top:
+ * What *one field* is depends on the schema of the kind: structs and maps are granular, lists are atomic unless marked as sets
+ * or keyed maps, and any of them may be marked atomic. From bottom to top:
  *
- *     path-element, field-set, fields-v1       naming fields, sets of them, and how managedFields write those
- *     shape, zeros, conformance, list-item     what the schema makes of a value, and whether it fits
- *     value-fields, comparison, merge, items   walking values: their fields, their differences, merging, cutting out
- *     managed-fields, owners, prune, conflict  the record, how ownership moves, what goes when nobody wants it
- *     apply, last-applied                      the two operations; coming from kubectl's client-side apply
+ *     path-element, field-set, fields-v1       fields, sets of fields, and their form in managedFields
+ *     shape, zeros, conformance, list-item     how the schema defines a value, and whether a value conforms
+ *     value-fields, comparison, merge, items   values: their fields, differences, merging, extraction and removal
+ *     managed-fields, owners, prune, conflict  managedFields, how ownership moves, removal of fields without an owner
+ *     apply, last-applied                      the two operations; migration from kubectl's client-side apply
  *
- * All functions are pure: nothing given is changed, and an apply that changes nothing gives the live object back.
- * Both operations expect objects as the server holds them: unknown fields pruned, `updated` defaulted. What the
- * result still needs (defaults, no `null` in built-in kinds, generation, resourceVersion) is up to the caller, and
- * so is `withSettledTimes` at the very end.
+ * All functions are pure: arguments are never changed, and an apply without changes returns the live object itself. Both
+ * operations expect objects as the server holds them: unknown fields pruned, `updated` defaulted. The caller does the rest
+ * (defaults, no `null` in built-in kinds, generation, resourceVersion), and calls `withSettledTimes` at the very end.
  */
 import { isMusterError, MusterError } from '../errors.ts'
 import { equalJson, type JsonObject } from '../json.ts'
@@ -39,27 +38,27 @@ import { shapeOf } from './shape.ts'
 import type { ConvertVersion, Versioned } from './version.ts'
 
 export interface ManagedWriteOptions {
-  /** Who writes: the `fieldManager` of the request, or the first part of its user agent. */
+  /** The field manager: `fieldManager` of the request, or the first part of its user agent. */
   readonly manager: string
-  /** The subresource written through, such as `status`: the same manager owns other fields there. */
+  /** The subresource of the write, such as `status`: there the same manager owns other fields. */
   readonly subresource?: string | undefined
-  /** The schema of the kind at the version written; without one, maps are granular and lists atomic. */
+  /** The schema of the kind at the version of the write; without one, maps are granular and lists atomic. */
   readonly schema: Schema | undefined
   readonly definitions?: Definitions
   /** Milliseconds since the epoch. */
   readonly now: number
   /**
-   * Fields that a write through this resource cannot change (`status` through the main resource, everything else
-   * through `status`) and thus cannot own: a set of them with all that is below, or a function that leaves them out.
+   * Fields that a write through this resource resets (`status` through the main resource, everything else through `status`)
+   * and thus cannot own: a set of them including everything below, or a function that removes them.
    */
   readonly resetFields?: FieldSet | ((fields: FieldSet, apiVersion: string) => FieldSet)
-  /** How objects look at other versions of their kind. @default as they do at this one */
+  /** Converts objects to other versions of their kind. @default no conversion */
   readonly convert?: ConvertObject
 }
 
 /**
- * An object at another version, with the schema of that; `undefined` when it is no longer served. It is also asked
- * for objects that lack required fields, in the midst of pruning.
+ * An object at another version, with its schema; `undefined` if the version is no longer served. It is also called for
+ * objects that lack required fields, during pruning.
  */
 export type ConvertObject = (
   object: JsonObject,
@@ -67,35 +66,35 @@ export type ConvertObject = (
 ) => { readonly object: JsonObject; readonly schema: Schema | undefined } | undefined
 
 export interface UpdateOptions<T extends KubeObject> extends ManagedWriteOptions {
-  /** The object as stored; `undefined` when it is being created. */
+  /** The live object; `undefined` for a create. */
   readonly live: T | undefined
-  /** The object as it is to be stored. */
+  /** The object to store. */
   readonly updated: T
 }
 
 export interface ApplyOptions<T extends KubeObject> extends ManagedWriteOptions {
-  /** The object as stored; `undefined` when it is being created. */
+  /** The live object; `undefined` for a create. */
   readonly live: T | undefined
-  /** What the manager cares about, at the version of `live`. */
+  /** The applied configuration, at the version of `live`. */
   readonly applied: KubeObject
-  /** Take over fields that others own, instead of failing. @default false */
+  /** Take over fields of other managers instead of failing. @default false */
   readonly force?: boolean | undefined
 }
 
-/** The name of those who do not give one. */
+/** The manager name of writers without one. */
 const unknownManager = 'unknown'
 
-/** The owner of all that was there before anybody kept a record. */
+/** The owner of all fields that were set before managedFields were recorded. */
 const beforeFirstApply = 'before-first-apply'
 
 /**
- * `updated` with the record of ownership that an ordinary write leaves. A client may also write the record itself, or
- * clear it with an empty one. Never fails: where the objects do not fit the schema, the record stays as it was.
+ * `updated` with the managedFields that an ordinary write leaves. A client may also set managedFields itself, or clear them
+ * with an empty list. Never fails: if the objects do not match the schema, managedFields stay unchanged.
  */
 export function updateObject<T extends KubeObject>(options: UpdateOptions<T>): T {
   const { live, updated } = options
   const managers = managersOfUpdate(options)
-  // An object without a record gets one when it is created or first applied, not in between.
+  // An object without managedFields gets them at creation or with the first apply, not in between.
   if (managers.size === 0 && live) return withManagers(updated, managers)
   try {
     const before = versioned(live ?? blank(updated), options)
@@ -111,7 +110,7 @@ export function updateObject<T extends KubeObject>(options: UpdateOptions<T>): T
   }
 }
 
-/** The record to start from: the one the client sends along if it is sound, else that of the live object. */
+/** The managedFields to start from: those of the client if they are valid, otherwise those of the live object. */
 function managersOfUpdate({ live, updated, subresource }: UpdateOptions<KubeObject>): Managers {
   if (!subresource) {
     if (asksForReset(updated.metadata.managedFields)) return new Map()
@@ -145,10 +144,10 @@ function recordUpdate(before: Versioned, after: Versioned, managers: Managers, o
 }
 
 /**
- * The live object with `applied` merged into it. Gives `live` itself back when nothing changes.
+ * The live object with `applied` merged into it. Returns `live` itself if nothing changes.
  *
- * Raises {@link ApplyConflict}, `SchemaMismatch` (what is applied does not fit the schema, or repeats a list key),
- * `InvalidObject` and, when the record of the live object cannot be read, `InvalidFieldSet`.
+ * Throws {@link ApplyConflict}, `SchemaMismatch` (the applied object does not match the schema, or repeats a list key),
+ * `InvalidObject` and, if managedFields of the live object cannot be decoded, `InvalidFieldSet`.
  */
 export function applyObject<T extends KubeObject>(options: ApplyOptions<T>): T {
   const { live, applied, force = false, manager, now } = options
@@ -177,7 +176,7 @@ export function applyObject<T extends KubeObject>(options: ApplyOptions<T>): T {
   return withManagers(applier.manager === kubectl ? withLastApplied(merged, applied) : merged, out)
 }
 
-/** Applies; what conflicts only with kubectl's own client-side past is applied by force. */
+/** Applies; conflicts that are only with kubectl's own client-side apply are forced. */
 function withMigration<R>(live: Versioned, manager: string, apply: (force: boolean) => R): R {
   try {
     return apply(false)
@@ -205,17 +204,17 @@ function checkApplied(applied: KubeObject, live: KubeObject | undefined): void {
   }
 }
 
-/** Pruning leaves no metadata at all when all of it was the applier's and none can be applied any more. */
+/** Pruning may remove all metadata, if the applier owned all of it and none can be applied any more. */
 function asObject(value: JsonObject): unknown {
   return value['metadata'] ? value : { ...value, metadata: {} }
 }
 
-/** An object of the same kind that nobody wrote a field of. */
+/** An empty object of the same kind, without owned fields. */
 function blank({ apiVersion, kind }: KubeObject): KubeObject {
   return { apiVersion, kind, metadata: {} }
 }
 
-/** The object as merging sees it: without its own record of ownership. */
+/** The object without its managedFields, as it is merged. */
 function versioned(object: KubeObject, { schema, definitions }: ManagedWriteOptions): Versioned {
   const { managedFields, ...metadata } = object.metadata
   const value = managedFields === undefined ? object : { ...object, metadata }
@@ -235,7 +234,7 @@ function rulesOf(options: ManagedWriteOptions): OwnerRules {
     const converted = convert ? convert(value, apiVersion) : { object: { ...value, apiVersion }, schema }
     if (!converted) return undefined
     const out = { apiVersion, value: converted.object, shape: shapeOf(converted.schema, definitions) }
-    // Stricter than with the stored object itself, but so is the server.
+    // Stricter than for the stored object itself, as in the server.
     checkConforms(out.value, out.shape)
     return out
   }

@@ -1,6 +1,6 @@
 /**
- * JSON as the API server writes and orders it. managedFields hold list keys as JSON text inside of a JSON key, and
- * sort everything: to equal the server's bytes, text and order must be its own (UTF-8 order, HTML-safe strings).
+ * JSON as the API server writes and sorts it. managedFields hold list keys as JSON text inside of a JSON key, and sort
+ * everything: to produce the server's bytes, text and order must be the same (UTF-8 order, HTML-safe strings).
  */
 import type { Json, JsonObject } from '../json.ts'
 
@@ -57,7 +57,7 @@ function compareMaps(a: JsonObject, b: JsonObject): number {
   const right = sortedKeys(b)
   const shared = Math.min(left.length, right.length)
   for (let at = 0; at < shared; at++) {
-    // The map that lacks the smaller key is the greater one.
+    // The map without the smaller key is the greater one.
     const key = compareText(left[at] as string, right[at] as string)
     if (key !== 0) return key
     const order = compareJson(a[left[at] as string] as Json, b[right[at] as string] as Json)
@@ -74,7 +74,7 @@ function sortedKeys(map: JsonObject): readonly string[] {
     isWhole &&= map[keys[at]!] !== undefined
     isSorted &&= at === 0 || compareText(keys[at - 1]!, keys[at]!) <= 0
   }
-  // Most maps are written in order, and name nothing that is not there.
+  // Most maps are already sorted and have no undefined members.
   const named = isWhole ? keys : keys.filter((key) => map[key] !== undefined)
   return isSorted ? named : named.toSorted(compareText)
 }
@@ -95,7 +95,7 @@ export function canonicalJson(value: Json): string {
   return `{${text}}`
 }
 
-/** What must not stand as it is in a string: quotes, control characters, and what HTML would misread. */
+/** Characters that must be escaped in a string: quotes, control characters, and those special in HTML. */
 // oxlint-disable-next-line no-control-regex
 const unsafe = /["\\<>&\u0000-\u001f\u2028\u2029]/
 const everyUnsafe = new RegExp(unsafe, 'g')

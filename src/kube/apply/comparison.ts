@@ -1,4 +1,4 @@
-/** What a change did: which fields came, which went, which have another value. */
+/** The difference of two values: which fields were added, removed and modified. */
 import { equalJson, type Json, type JsonObject } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields } from './field-set.ts'
@@ -7,7 +7,7 @@ import { encodeElement, fieldElement, type PathElement } from './path-element.ts
 import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
 import { asList, asMap, isEmptyMap, type ValueKind, valueKind, valueNames, settleValue } from './value.ts'
 
-/** No field is in more than one of the sets, but for items whose key is no longer (or not yet) unique. */
+/** The sets are disjoint, except for items whose key is no longer (or not yet) unique. */
 export interface FieldComparison {
   readonly added: FieldSet
   readonly modified: FieldSet
@@ -29,14 +29,14 @@ type Change = keyof FieldComparison
 
 const allChanges: readonly Change[] = ['added', 'modified', 'removed']
 
-/** The changes below one place, by what they are. */
+/** The changes below one place, by type. */
 type Changes = Readonly<Record<Change, FieldNode[]>>
 
 function noChanges(): Changes {
   return { added: [], modified: [], removed: [] }
 }
 
-/** Notes the changes below a place and says what happened to the place itself. */
+/** Collects the changes below a place and returns what happened to the place itself. */
 function compareAt(
   before: Json | undefined,
   after: Json | undefined,
@@ -46,7 +46,7 @@ function compareAt(
   const was = valueKind(shape, before)
   const is = valueKind(shape, after)
   if (after === undefined) return compareAs(settleValue(shape, was), before, after, shape, changes)
-  // Where the kind itself changed, what the value was as the old kind is gone.
+  // If the type changed, the value of the old type is removed.
   const former = before !== undefined && was !== is && compareAs(settleValue(shape, was), before, after, shape, changes)
   return compareAs(settleValue(shape, is), before, after, shape, changes) ?? (former || undefined)
 }
@@ -66,7 +66,7 @@ function compareAs(
   return presence ?? (equalJson(before, after) ? undefined : 'modified')
 }
 
-/** Compares field by field; `false` when the maps are to be compared as a whole: atomic, or nothing in them. */
+/** Compares field by field; `false` if the maps must be compared as a whole: atomic, or empty. */
 function compareMaps(
   before: JsonObject | undefined,
   after: JsonObject | undefined,
@@ -76,7 +76,7 @@ function compareMaps(
   if (shape.atomic || (shape.zeros.size === 0 && isEmptyMap(before) && isEmptyMap(after))) return false
   const names = new Set(before && valueNames(before))
   if (after) for (const name of valueNames(after)) names.add(name)
-  // Where only one side is there, its zeros are all that tells it from the other.
+  // If only one side exists, its zero values are the only difference.
   if (!before !== !after) for (const name of shape.zeros.keys()) names.add(name)
   for (const name of names) {
     const left = valueOf(before, name, shape)
@@ -86,7 +86,7 @@ function compareMaps(
   return true
 }
 
-/** A member as the server sees it: a struct that nobody wrote is there all the same. */
+/** A member as the server sees it: a struct exists even if no client set it. */
 function valueOf(map: JsonObject | undefined, name: string, shape: MapShape): Json | undefined {
   if (!map) return undefined
   const own = ownMember(map, name)
@@ -94,7 +94,7 @@ function valueOf(map: JsonObject | undefined, name: string, shape: MapShape): Js
   return own ?? (zero === undefined ? own : zero)
 }
 
-/** Compares item by item; `false` when the lists are to be compared as a whole: atomic, or both empty. */
+/** Compares item by item; `false` if the lists must be compared as a whole: atomic, or both empty. */
 function compareLists(
   before: readonly Json[] = [],
   after: readonly Json[] = [],
@@ -109,7 +109,7 @@ function compareLists(
   return true
 }
 
-/** The items of one key, before and after. There is one of each, unless the list has duplicates. */
+/** The items of one key, before and after. One of each, unless the list has duplicates. */
 interface Items {
   readonly element: PathElement
   readonly before: Json[]
@@ -131,7 +131,7 @@ function compareItems({ element, before, after }: Items, shape: ApplyShape, chan
   const isMany = after.length > 1
   const whole: FieldNode = { element, owned: true, below: noFields }
   if (!wasMany && !isMany) return compareChild(element, before[0], after[0], shape, changes)
-  // Duplicates are owned as one thing without parts: turning into them, or out of them, replaces the item.
+  // Duplicates are owned as one indivisible field: becoming one, or ceasing to be one, replaces the item.
   if (wasMany && isMany) {
     if (!equalJson(before, after)) changes.modified.push(whole)
   } else if (wasMany) {

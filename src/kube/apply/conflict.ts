@@ -1,15 +1,15 @@
-/** An apply that would change what others own, refused. Text and fields are those of the server's 409 answer. */
+/** Apply conflicts: an apply would change fields of other managers. Text and fields are those of the server's 409 response. */
 import { MusterError } from '../errors.ts'
 import { compareText } from './canonical.ts'
 import { type FieldSet, pathsOf } from './field-set.ts'
 import { managerId, type Ownership } from './managed-fields.ts'
 import { formatPath, type Path, quoteText } from './path-element.ts'
 
-/** One field that somebody else owns. */
+/** One field that another manager owns. */
 export interface FieldConflict {
   readonly owner: Omit<Ownership, 'fields'>
   readonly path: Path
-  /** The path in print: `.spec.replicas`. */
+  /** The path as text: `.spec.replicas`. */
   readonly field: string
   /** `conflict with "kubectl" using apps/v1`. */
   readonly message: string
@@ -24,7 +24,7 @@ export class ApplyConflict extends MusterError {
   }
 }
 
-/** Conflicts over `fields` with the one who owns them. */
+/** Conflicts over `fields` with their owner. */
 export function conflictsOver(fields: FieldSet, owner: Ownership): readonly FieldConflict[] {
   const message = `conflict with ${describeOwner(owner)}`
   return Array.from(pathsOf(fields), (path) => ({ owner, path, field: formatPath(path), message }))

@@ -1,6 +1,6 @@
 /**
- * Whether a value fits its shape: the types are right, no field is undeclared, every list item can be told from the
- * others. All that follows (field sets, merging) relies on it.
+ * Whether a value conforms to its shape: types match, no field is undeclared, every list item has a unique key. Everything
+ * else (field sets, merging) relies on it.
  */
 import { MusterError } from '../errors.ts'
 import type { Json } from '../json.ts'
@@ -11,14 +11,14 @@ import { asList, asMap, kindIn, valueNames } from './value.ts'
 
 export interface ConformanceOptions {
   /**
-   * Lets a list hold several items of one key. What is stored may (validation is not as strict as apply); what is
-   * applied may not.
+   * Allows several items of one key. A stored object may have them (validation is less strict than apply); an applied one may
+   * not.
    * @default false
    */
   readonly allowDuplicates?: boolean
 }
 
-/** Raises `SchemaMismatch` with every problem and its path. */
+/** Throws `SchemaMismatch` with every problem and its path. */
 export function checkConforms(value: Json, shape: ApplyShape, options: ConformanceOptions = {}): void {
   const problems = problemsOf(value, shape, options)
   if (problems.length === 0) return
@@ -30,7 +30,7 @@ export interface ConformanceProblem {
   /** `.spec.replica`; empty for the value itself. */
   readonly path: string
   readonly why: string
-  /** The names that the schema has beside the one that it has not. */
+  /** The declared field names beside the unknown one. */
   readonly declared?: readonly string[]
 }
 
@@ -53,7 +53,7 @@ function undeclared(shape: MapShape): readonly ConformanceProblem[] {
   return [{ path: '', why: 'field not declared in schema', declared: shape.names() }]
 }
 
-/** Paths are put together on the way out: a value that fits costs nothing. */
+/** Paths are built only for problems: a conforming value costs nothing. */
 function below(step: string, problems: readonly ConformanceProblem[]): readonly ConformanceProblem[] {
   return problems.map((one) => ({ ...one, path: step + one.path }))
 }
@@ -85,7 +85,7 @@ function listProblems(value: Json, shape: ListShape, options: ConformanceOptions
   const seen = new Set<string>()
   for (const [index, item] of list.entries()) {
     const element = shape.atomic ? ({ kind: 'index', index } as const) : identifyItem(shape, item)
-    // Without a key there is no path to say more.
+    // Without a key there is no path for details.
     if (typeof element === 'string') return [...problems, ...problem(`element ${index}: ${element}`)]
     const key = encodeElement(element)
     if (seen.has(key) && !options.allowDuplicates) {
@@ -104,7 +104,7 @@ function scalarProblems(value: Json, shape: ScalarShape): readonly ConformancePr
 
 const wanted = { number: 'numeric (int or float)', string: 'string', boolean: 'boolean', any: 'any scalar' } as const
 
-/** `null` passes for any scalar. */
+/** `null` is valid for any scalar. */
 function isScalar(value: Json, shape: ScalarShape): boolean {
   switch (typeof value) {
     case 'number':

@@ -1,9 +1,9 @@
 /**
- * A set of fields, as a tree that follows the object: what somebody owns, what a change touched.
+ * A set of fields, as a tree that follows the object: the fields that a manager owns, or that a change touched.
  *
- * A node may be in the set itself (`owned`), have fields of the set below it, or both: owning `.spec` says nothing
- * about `.spec.replicas`. Sets are sorted the way the server sorts and never change, so parts are shared freely and
- * an operation that changes nothing gives its left operand back.
+ * A node may be in the set itself (`owned`), have fields of the set below it, or both: owning `.spec` says nothing about
+ * `.spec.replicas`. Sets are sorted as in the server and immutable, so parts are shared, and an operation without a change
+ * returns its left operand.
  */
 import { compareElements, fieldElement, type Path, type PathElement } from './path-element.ts'
 
@@ -13,7 +13,7 @@ export interface FieldNode {
   readonly below: FieldSet
 }
 
-/** Sorted, one node an element; every node is owned or has something below it. */
+/** Sorted, one node per element; every node is owned or has something below it. */
 export type FieldSet = readonly FieldNode[]
 
 export const noFields: FieldSet = []
@@ -69,7 +69,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   )
 }
 
-/** The fields of `a` that are not in `b`. What `b` says of a field says nothing about those below it. */
+/** The fields of `a` that are not in `b`. A field in `b` does not remove those below it. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, b, (left, right) =>
     left && right ? withContent(left, left.owned && !right.owned, difference(left.below, right.below)) : left,
@@ -84,7 +84,7 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   })
 }
 
-/** The fields that have none of the set below them. */
+/** The fields that have no field of the set below them. */
 export function leaves(set: FieldSet): FieldSet {
   return transform(set, (node) => withContent(node, node.owned && node.below.length === 0, leaves(node.below)))
 }
@@ -94,13 +94,13 @@ export function transform(set: FieldSet, change: (node: FieldNode) => FieldNode 
   return combine(set, noFields, (node) => node && change(node))
 }
 
-/** `node` with other content; `undefined` when nothing of it is left in the set. */
+/** `node` with other content; `undefined` if nothing of it is left in the set. */
 export function withContent(node: FieldNode, owned: boolean, below: FieldSet): FieldNode | undefined {
   if (owned === node.owned && below === node.below) return node
   return owned || below.length > 0 ? { element: node.element, owned, below } : undefined
 }
 
-/** Walks two sets side by side, in order. */
+/** Walks two sets in parallel, in order. */
 function combine(
   a: FieldSet,
   b: FieldSet,
@@ -150,7 +150,7 @@ export function nodeAt(set: FieldSet, element: PathElement): FieldNode | undefin
   return undefined
 }
 
-/** Every path of the set; at each level first the fields themselves, then what is below them. */
+/** Every path of the set; at each level first the fields themselves, then those below them. */
 export function* pathsOf(set: FieldSet, prefix: Path = []): Generator<Path, void, undefined> {
   for (const node of set) if (node.owned) yield [...prefix, node.element]
   for (const node of set) if (node.below.length > 0) yield* pathsOf(node.below, [...prefix, node.element])

@@ -1,6 +1,6 @@
 /**
- * `fieldsV1`: a field set as managedFields carry it. Keys are path elements, an empty object is a field of the set,
- * and `.` marks a field that is in the set and also has some below it.
+ * `fieldsV1`: the form of a field set in managedFields. Keys are path elements, an empty object is a field of the set, and
+ * `.` marks a field that is in the set and also has some below it.
  *
  *     {"f:metadata":{"f:labels":{".":{},"f:app":{}}}}     .metadata.labels and .metadata.labels.app
  */
@@ -29,12 +29,12 @@ function encodeNode({ owned, below }: FieldNode): Json {
   return out
 }
 
-/** Reads a field set. Elements of a kind unknown here are left out, as the server does with those of its future. */
+/** Decodes a field set. Path elements of unknown types are skipped, as the server does with those of newer versions. */
 export function decodeFields(fields: Json | undefined): FieldSet {
   return decodeLevel(fields ?? leaf, undefined)
 }
 
-/** Where the decoder is, written out only when something is wrong there. */
+/** The position of the decoder, formatted only for errors. */
 interface Trail {
   readonly parent: Trail | undefined
   readonly element: PathElement

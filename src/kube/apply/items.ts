@@ -1,4 +1,4 @@
-/** Cutting fields out of a value, and the opposite: keeping nothing else. */
+/** Removes the fields of a set from a value, or extracts them. */
 import type { Json, JsonObject } from '../json.ts'
 import { type FieldSet, nodeAt } from './field-set.ts'
 import { itemElement } from './list-item.ts'
@@ -6,7 +6,7 @@ import { fieldElement } from './path-element.ts'
 import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
 import { asList, asMap, isEmptyMap, kindIn, valueNames, setMember } from './value.ts'
 
-/** The value without the fields of the set. A map or list that loses its last item becomes `null`, as on the server. */
+/** The value without the fields of the set. A map or list that loses its last item becomes `null`, as in the server. */
 export function removeItems(value: Json, fields: FieldSet, shape: ApplyShape): Json {
   if (fields.length === 0) return value
   const kind = kindIn(shape, value)
@@ -16,7 +16,7 @@ export function removeItems(value: Json, fields: FieldSet, shape: ApplyShape): J
 }
 
 function removeFromMap(map: JsonObject | undefined, fields: FieldSet, shape: MapShape): Json {
-  // Something in a set is below this map, yet the map cannot be divided: it goes as a whole.
+  // A field below this map is in the set, but the map is atomic: it is removed as a whole.
   if (!map || shape.atomic) return null
   const out: Record<string, Json> = {}
   for (const name of valueNames(map)) {
@@ -39,8 +39,8 @@ function removeFromList(list: readonly Json[] | undefined, fields: FieldSet, sha
 }
 
 /**
- * Nothing but the fields of the set: with the leaves of what a manager owns, the configuration that it applied. A map
- * that is itself in the set, but none of its fields, comes out empty.
+ * Only the fields of the set: for the leaves that a manager owns, the configuration it applied. A map that is itself in the
+ * set, but none of its fields, becomes empty.
  */
 export function extractItems(value: Json, fields: FieldSet, shape: ApplyShape): Json {
   const kind = kindIn(shape, value)

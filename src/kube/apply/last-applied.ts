@@ -1,8 +1,8 @@
 /**
- * Coming from client-side apply. `kubectl apply` used to keep the configuration it applied in an annotation. When
- * kubectl then applies server-side, it would conflict with its own former self (an update by another manager name);
- * conflicts over fields that the annotation proves to be kubectl's, and that nobody changed since, are therefore
- * forced. While the annotation is there, it is kept up to date, so that one can also go back.
+ * Migration from client-side apply. `kubectl apply` stored the applied configuration in an annotation. When kubectl then
+ * applies server-side, it would conflict with its own earlier updates (under another manager name); conflicts over fields
+ * that the annotation proves to be kubectl's, and that were not changed since, are therefore forced. While the annotation
+ * exists it is kept up to date, so that going back is possible.
  */
 import { isMusterError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
@@ -14,12 +14,12 @@ import { difference, type FieldSet } from './field-set.ts'
 import { fieldSetOf } from './value-fields.ts'
 import type { Versioned } from './version.ts'
 
-/** The only manager for whom the annotation counts. */
+/** The only field manager to which the annotation applies. */
 export const kubectl = 'kubectl'
 
 export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Fields that the annotation says were applied, and that still are what it says; `undefined` when it says nothing. */
+/** Fields that the annotation lists and that still have its values; `undefined` if there is none. */
 export function fieldsOfLastApplied(live: Versioned, annotation: string | undefined): FieldSet | undefined {
   if (!annotation) return undefined
   const applied = parseObject(annotation)
@@ -44,10 +44,10 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The most that all annotations of an object may hold. */
+/** Size limit of all annotations of an object. */
 const mostAnnotationBytes = 256 * 1024
 
-/** `object` with the annotation telling what was applied just now, if it has the annotation at all. */
+/** `object` with an updated annotation, if it has one. */
 export function withLastApplied<T extends KubeObject>(object: T, applied: KubeObject): T {
   const annotations = object.metadata.annotations
   if (!annotations?.[lastAppliedAnnotation]) return object

@@ -1,16 +1,16 @@
-/** Which item of a list is which: a map list tells items apart by their key fields, a set by the items themselves. */
+/** Identity of list items: in a map list the key fields, in a set the item itself. */
 import { MusterError } from '../errors.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import { type KeyField, keyElement, type PathElement } from './path-element.ts'
 import type { ListShape } from './shape.ts'
 
-/** The element that stands for `item`, or a text that says why there is none. Not for atomic lists. */
+/** The path element of `item`, or a text with the reason why there is none. Not for atomic lists. */
 export function identifyItem(list: ListShape, item: Json): PathElement | string {
   return list.keys.length > 0 ? identifyByKey(list, item) : identifyByValue(item)
 }
 
-/** The same where the list was checked before. */
+/** The same for a list that was checked before. */
 export function itemElement(list: ListShape, item: Json): PathElement {
   const element = identifyItem(list, item)
   if (typeof element === 'string') throw new MusterError('SchemaMismatch', `${element}.`)
@@ -22,7 +22,7 @@ function identifyByKey(list: ListShape, item: Json): PathElement | string {
   if (!isJsonObject(item)) return 'associative list with keys may not have non-map elements'
   const fields: KeyField[] = []
   for (const name of list.keys) {
-    // A key field that is left out, and has no default, is no part of the key: that is an identity of its own.
+    // A key field that is omitted and has no default is not part of the key: that is a distinct identity.
     const value = ownMember(item, name) === undefined ? list.keyDefault(name) : ownMember(item, name)
     if (value !== undefined) fields.push({ name, value })
   }

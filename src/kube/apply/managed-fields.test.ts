@@ -53,7 +53,7 @@ describe('entries', () => {
     expect(entries.map(({ manager }) => manager)).toEqual(['z', 'a'])
   })
 
-  it('are told apart by manager, operation, subresource and, for updates, version', () => {
+  it('are distinguished by manager, operation, subresource and, for updates, version', () => {
     const id = (more: Partial<Ownership>): string =>
       managerId({ manager: 'm', operation: 'Update', apiVersion: 'v1', subresource: '', ...more })
     const ids = [{}, { manager: 'n' }, { operation: 'Apply' }, { apiVersion: 'v2' }, { subresource: 'status' }] as const
@@ -96,7 +96,7 @@ describe('a record', () => {
     expect([undefined, [entry()], [{}, {}], [{ manager: 'm' }]].map(asksForReset)).toEqual([false, false, false, false])
   })
 
-  it('never names what nobody can own', () => {
+  it('never lists fields that cannot be owned', () => {
     const fields = fieldSet(['apiVersion'], ['metadata'], ['metadata', 'uid'], ['metadata', 'labels', 'a'], ['spec'])
     expect(withoutUnownable(fields)).toEqual(fieldSet(['metadata', 'labels', 'a'], ['spec']))
   })

@@ -1,9 +1,9 @@
 /**
- * `metadata.managedFields`: who owns which fields of an object.
+ * `metadata.managedFields`: which field manager owns which fields of an object.
  *
- * There is one entry for each manager, operation and subresource, and for `Update` also for each API version: an
- * applier that moves to another version is still the same applier, while updates are kept apart. `time` is when the
- * entry last took a field.
+ * There is one entry per manager, operation and subresource, and for `Update` also per API version: an applier that moves to
+ * another version stays the same applier, while updates are kept separate. `time` is when the entry last gained or changed a
+ * field.
  */
 import { isMusterError, MusterError } from '../errors.ts'
 import { equalJson, type Json } from '../json.ts'
@@ -25,7 +25,7 @@ export interface Ownership {
 /** Entries by {@link managerId}. */
 export type Managers = ReadonlyMap<string, Ownership>
 
-/** What tells one entry from another; also the order in which the server goes through managers. */
+/** The identity of an entry; also the order in which the server processes managers. */
 export function managerId({ manager, operation, apiVersion, subresource }: Omit<Ownership, 'fields' | 'time'>): string {
   return JSON.stringify({
     manager: manager || undefined,
@@ -35,7 +35,7 @@ export function managerId({ manager, operation, apiVersion, subresource }: Omit<
   })
 }
 
-/** Fields that belong to nobody, because every write carries them or only the server sets them. */
+/** Fields without an owner, because every write carries them or only the server sets them. */
 const unownable: FieldSet = fieldSet(
   ['apiVersion'],
   ['kind'],
@@ -57,7 +57,7 @@ export function withoutUnownable(fields: FieldSet): FieldSet {
   return difference(fields, unownable)
 }
 
-/** Raises `InvalidFieldSet` when an entry makes no sense. */
+/** Throws `InvalidFieldSet` for an invalid entry. */
 export function decodeManagers(entries: readonly (ManagedFieldsEntry | null)[] | null = null): Managers {
   const managers = new Map<string, Ownership>()
   for (const [index, entry] of (entries ?? []).entries()) {
@@ -68,7 +68,7 @@ export function decodeManagers(entries: readonly (ManagedFieldsEntry | null)[] |
   return managers
 }
 
-/** Most of a record is as the write before left it. Entries never change, so what was read or written of one stays so. */
+/** Most entries are the same as after the previous write. Entries are immutable, so decoded and encoded forms are cached. */
 const decoded = new WeakMap<ManagedFieldsEntry, Ownership>()
 const encoded = new WeakMap<Ownership, ManagedFieldsEntry>()
 
@@ -120,7 +120,7 @@ function encodeEntry(ownership: Ownership): ManagedFieldsEntry {
   return entry
 }
 
-/** The object with this record; the object itself when it has it already. */
+/** The object with these managedFields; the object itself if it has them already. */
 export function withManagers<T extends KubeObject>(object: T, managers: Managers): T {
   const { managedFields, ...metadata } = object.metadata
   if (managers.size === 0) return managedFields === undefined ? object : { ...object, metadata }
@@ -130,8 +130,8 @@ export function withManagers<T extends KubeObject>(object: T, managers: Managers
 }
 
 /**
- * `updated`, with its times taken back to those of `live` when nothing else differs: a write that turns out to change
- * nothing must not cost a new resourceVersion. For the very last step, after defaults and resets.
+ * `updated`, with the times of `live` if nothing else differs: a write without a change must not cause a new resourceVersion.
+ * For the very last step, after defaults and resets.
  */
 export function withSettledTimes<T extends KubeObject>(live: T, updated: T): T {
   const was = live.metadata.managedFields
@@ -152,7 +152,7 @@ function secondsOf(time: string | undefined): number {
   return time === undefined ? 0 : Math.floor(Date.parse(time) / 1000)
 }
 
-/** Whether a client asks to forget all ownership: an empty list, or one entry that says nothing. */
+/** Whether a client clears managedFields: an empty list, or one empty entry. */
 export function asksForReset(entries: readonly (ManagedFieldsEntry | null)[] | null = null): boolean {
   if (!entries || entries.length > 1) return false
   return entries.every((entry) => Object.values(entry ?? {}).every(isBlank))
@@ -162,11 +162,11 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-/** The most entries that updates may have. Each client version or pod name may be another manager. */
+/** Limit of update entries. Each client version or Pod name may be another manager. */
 const mostUpdaters = 10
 const bucketName = 'ancient-changes'
 
-/** Puts the oldest updates into one entry for each API version, until there are no more than ten. */
+/** Merges the oldest update entries into one per API version, until there are at most ten. */
 export function capUpdaters(managers: Managers): Managers {
   const updaters = [...managers.entries()].filter(([, { operation }]) => operation === 'Update')
   if (updaters.length <= mostUpdaters) return managers
@@ -189,7 +189,7 @@ export function capUpdaters(managers: Managers): Managers {
       out.delete(first)
     }
     out.set(bucketId, { ...bucket, fields: union(fields, collected), time })
-    // When the bucket itself comes second in line it goes with what it holds: so does the server's.
+    // If the merged entry itself is second in line, it is merged with its contents, as in the server.
     out.delete(id)
     count--
   }

@@ -1,7 +1,7 @@
 /**
- * Laying an applied configuration over a live object. Nothing is taken away here: where both have a leaf, the
- * applied one wins; maps and keyed lists are merged part by part. Parts that come out as they were are the live ones
- * themselves, so an apply that changes nothing costs no copy.
+ * Merges an applied configuration into a live object. Nothing is removed here: of two leaves the applied one wins; maps and
+ * keyed lists are merged part by part. Unchanged parts are the live ones themselves, so an apply without changes costs no
+ * copy.
  */
 import { equalJson, type Json } from '../json.ts'
 import { ownMember } from '../json-member.ts'
@@ -15,7 +15,7 @@ export function mergeValues(live: Json, applied: Json, shape: ApplyShape): Json 
   return mergeAt(live, applied, shape) ?? null
 }
 
-/** One side at most is absent. */
+/** At most one side is absent. */
 function mergeAt(live: Json | undefined, applied: Json | undefined, shape: ApplyShape): Json | undefined {
   const kind = kindIn(shape, applied === undefined ? live : applied)
   if (kind === 'map') return mergeMaps(live, applied, shape.map as MapShape)
@@ -27,7 +27,7 @@ function laterOf(live: Json | undefined, applied: Json | undefined): Json | unde
   return applied === undefined || (live !== undefined && equalJson(live, applied)) ? live : applied
 }
 
-/** An applied `null` or empty map removes nothing, but it does replace a live one that is just as empty. */
+/** An applied `null` or empty map removes nothing, but replaces a live one that is empty, too. */
 function mergeMaps(live: Json | undefined, applied: Json | undefined, shape: MapShape): Json | undefined {
   const left = asMap(live)
   const right = asMap(applied)
@@ -55,8 +55,8 @@ function mergeLists(live: Json | undefined, applied: Json | undefined, shape: Li
 }
 
 /**
- * Items in the order of both lists as far as they agree. Shared items come in the applied order; what only one list
- * has keeps its place relative to the shared items around it, the live ones first.
+ * Items in the order of both lists as far as they agree. Shared items come in the applied order; items of only one list keep
+ * their place relative to the shared items around them, the live ones first.
  */
 function mergeItems(live: readonly Json[], applied: readonly Json[], shape: ListShape): readonly Json[] {
   const item = shape.item()
@@ -65,7 +65,7 @@ function mergeItems(live: readonly Json[], applied: readonly Json[], shape: List
   const rights = applied.map(keyOf)
   const liveByKey = new Map<string, Json>()
   for (const [at, key] of lefts.entries()) {
-    // Of several live items with one key none is the one to merge with.
+    // Several live items with one key cannot be merged with.
     liveByKey.set(key, liveByKey.has(key) ? null : (live[at] as Json))
   }
   const appliedKeys = new Set(rights)
@@ -91,7 +91,7 @@ function mergeItems(live: readonly Json[], applied: readonly Json[], shape: List
       out.push(live[l] as Json)
       l++
     } else if (key !== undefined && r < rights.length && nextShared < shared.length && key !== shared[nextShared]) {
-      // Shared, but another shared item goes first: this one follows where the applied list has it.
+      // Shared, but another shared item comes first: this one follows at its position in the applied list.
       l++
     } else {
       if (key !== undefined && merged.has(key)) l++

@@ -1,6 +1,6 @@
 /**
- * How ownership moves. Whoever changes a field takes it: an ordinary write always, an apply only by force or when
- * the value stays the same (then both own it). Whoever removes a field takes it from everybody.
+ * How ownership moves between field managers. A manager that changes a field becomes its owner: an update always, an apply
+ * only by force or if the value stays the same (then both own it). A manager that removes a field removes it from all others.
  */
 import { type FieldComparison, compareValues } from './comparison.ts'
 import { ApplyConflict, type FieldConflict, conflictsOver } from './conflict.ts'
@@ -14,11 +14,11 @@ import type { ConvertVersion, Versioned } from './version.ts'
 
 export interface OwnerRules {
   readonly convert: ConvertVersion
-  /** Leaves out the fields that this write cannot change, whatever it says. */
+  /** Removes the fields that this write cannot change. */
   readonly ownable: (fields: FieldSet, apiVersion: string) => FieldSet
 }
 
-/** An ordinary write: what it changed is `taken` from everybody else. */
+/** An update: all other managers lose the fields it changed (`taken`). */
 export function ownersAfterUpdate(
   live: Versioned,
   updated: Versioned,
@@ -33,7 +33,7 @@ export interface Applier extends Pick<Ownership, 'manager' | 'subresource'> {
   readonly force: boolean
 }
 
-/** An apply: the merged and pruned object, and who owns what in it. Raises {@link ApplyConflict}. */
+/** An apply: the merged and pruned object, and the owners of its fields. Throws {@link ApplyConflict}. */
 export function ownersAfterApply(
   live: Versioned,
   applied: Versioned,
@@ -61,7 +61,7 @@ export function ownersAfterApply(
   return { object, managers: out }
 }
 
-/** Field sets written under an older schema, as of today's; entries of versions that are no longer served go. */
+/** Converts field sets that were written under an older schema; drops entries of versions that are no longer served. */
 function reshape(live: Versioned, managers: Managers, { convert }: OwnerRules): Managers {
   const out = new Map<string, Ownership>()
   for (const [id, ownership] of managers) {
@@ -73,7 +73,7 @@ function reshape(live: Versioned, managers: Managers, { convert }: OwnerRules): 
   return out
 }
 
-/** Takes what changed between two objects from all managers but one. */
+/** Removes the difference of two objects from all managers but one. */
 function moveOwners(
   live: Versioned,
   next: Versioned,
@@ -112,7 +112,7 @@ function moveOwners(
   return { managers: out, changed, contested: lost }
 }
 
-/** What a manager has lost to a change. */
+/** The fields that a manager lost by a change. */
 interface Contested {
   readonly id: string
   readonly fields: FieldSet

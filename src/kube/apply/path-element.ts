@@ -1,9 +1,9 @@
 /**
- * One step of a path into an object. A struct or map is entered by field name, a map list by the key of an item, a
- * set list by the item itself and, only in messages, an atomic list by index.
+ * One step of a path into an object: a field name in a struct or map, the key of an item in a map list, the item itself in a
+ * set list and, only in messages, an index in an atomic list.
  *
- * An element has two written forms: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0` in managedFields, and `.name`,
- * `[name="a"]`, `[="x"]`, `[0]` where a person reads it.
+ * An element has two text forms: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0` in managedFields, and `.name`, `[name="a"]`,
+ * `[="x"]`, `[0]` in messages.
  */
 import { MusterError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
@@ -16,7 +16,7 @@ export interface KeyField {
 
 export type PathElement =
   | { readonly kind: 'field'; readonly name: string }
-  /** The fields that make the key of a map list item, sorted by name. */
+  /** The key fields of a map list item, sorted by name. */
   | { readonly kind: 'key'; readonly fields: readonly KeyField[] }
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'index'; readonly index: number }
@@ -33,7 +33,7 @@ export function keyElement(fields: readonly KeyField[]): PathElement {
 
 const kindOrder = { field: 0, key: 1, value: 2, index: 3 } as const
 
-/** The order in which the server lists elements: fields, keys, values, indexes, each among themselves. */
+/** The order of elements in the server: fields, keys, values, indexes. */
 export function compareElements(a: PathElement, b: PathElement): number {
   if (a.kind === 'field' && b.kind === 'field') return compareText(a.name, b.name)
   if (a.kind === 'key' && b.kind === 'key') return compareKeys(a.fields, b.fields)
@@ -53,7 +53,7 @@ function compareKeys(a: readonly KeyField[], b: readonly KeyField[]): number {
   return a.length - b.length
 }
 
-/** The element as managedFields write it. Two elements are the same exactly when this text is. */
+/** The element as in managedFields. Two elements are equal exactly if this text is. */
 export function encodeElement(element: PathElement): string {
   if (element.kind === 'field') return `f:${element.name}`
   if (element.kind === 'value') return `v:${encodeValue(element.value)}`
@@ -66,12 +66,12 @@ function encodeValue(value: Json): string {
   return typeof value === 'number' ? padExponent(String(value)) : canonicalJson(value)
 }
 
-/** The server writes exponents of two digits at least: 1e-07. */
+/** The server writes exponents with at least two digits: 1e-07. */
 function padExponent(number: string): string {
   return number.replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
-/** Reads an element from managedFields; `undefined` for one of a kind that only a newer server knows. */
+/** Decodes an element of managedFields; `undefined` for a type of a newer server. */
 export function decodeElement(text: string): PathElement | undefined {
   if (text[1] !== ':') throw invalid(text, 'an element starts with f:, k:, v: or i:')
   const content = text.slice(2)
@@ -131,7 +131,7 @@ function formatNumber(value: number): string {
   return padExponent(value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential() : String(value))
 }
 
-/** Everything that Go's %q does not print as it is. */
+/** Characters that Go's %q escapes. */
 const unprintable = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 
 const namedEscapes: Readonly<Record<string, string>> = {

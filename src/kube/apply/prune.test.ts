@@ -49,31 +49,31 @@ function pruned(spec: Json, last: Json, now: Json, ...others: readonly Json[]): 
 const item = (name: string, fields: Json): Json => ({ 'f:items': { [`k:{"name":"${name}"}`]: fields } })
 
 describe('pruning', () => {
-  it('takes what the applier gave up and nobody else owns', () => {
+  it('removes fields that the applier omits and no other manager owns', () => {
     const spec = { a: '1', labels: { p: '1', q: '1', r: '1' } }
     const last = { 'f:a': {}, 'f:labels': { 'f:p': {}, 'f:q': {} } }
     expect(pruned(spec, last, {}, { 'f:labels': { 'f:q': {}, 'f:r': {} } })).toEqual({ labels: { q: '1', r: '1' } })
   })
 
-  it('leaves what nobody owns beside what somebody does', () => {
+  it('keeps fields without an owner beside owned ones', () => {
     const spec = { labels: { p: '1', unowned: '1', q: '1' } }
     expect(pruned(spec, { 'f:labels': { 'f:p': {} } }, {}, { 'f:labels': { 'f:q': {} } })).toEqual({
       labels: { unowned: '1', q: '1' },
     })
   })
 
-  it('takes a struct in which nobody owns anything any more', () => {
+  it('removes a struct without owned fields', () => {
     const spec = { a: '1', sub: { x: '1', y: 'unowned' }, labels: { p: '1', q: 'unowned' } }
     expect(pruned(spec, { 'f:sub': { 'f:x': {} }, 'f:labels': { 'f:p': {} } }, {}, { 'f:a': {} })).toEqual({ a: '1' })
   })
 
-  it('takes an item that nobody claims', () => {
+  it('removes an item that no manager owns', () => {
     const spec = { items: [{ name: 'm', v: '1' }, { name: 'n' }] }
     const last = item('m', { '.': {}, 'f:name': {}, 'f:v': {} })
     expect(pruned(spec, last, {}, item('n', { '.': {}, 'f:name': {} }))).toEqual({ items: [{ name: 'n' }] })
   })
 
-  it('leaves an item that somebody else has a claim to, without the fields that were the applier’s', () => {
+  it('keeps an item that another manager owns, without the fields of the applier', () => {
     const spec = { items: [{ name: 'm', v: '1', labels: { p: '1' } }] }
     const theirs = item('m', { '.': {}, 'f:name': {}, 'f:labels': { 'f:p': {} } })
     expect(pruned(spec, item('m', { '.': {}, 'f:name': {}, 'f:v': {} }), {}, theirs)).toEqual({
@@ -81,7 +81,7 @@ describe('pruning', () => {
     })
   })
 
-  it('takes an item with what others put into it, when nobody has a claim to the item itself', () => {
+  it('removes an item with the fields of others, if no manager owns the item itself', () => {
     const spec = { a: '1', items: [{ name: 'm', labels: { p: '1' } }] }
     const theirs = item('m', { 'f:labels': { 'f:p': {} } })
     expect(pruned(spec, item('m', { '.': {}, 'f:name': {} }), {}, theirs)).toEqual({ a: '1', items: null })

@@ -1,10 +1,10 @@
 /**
- * Taking away what an applier no longer applies. A field goes when the applier owned it, leaves it out now, and
- * nobody else owns it. A struct in which nobody owns anything any more goes with all that is in it (defaults, say);
- * so does an item of a list or map that nobody claims as such.
+ * Removes fields that an applier no longer applies: fields that it owned, omits now, and that no other manager owns. A struct
+ * in which no manager owns a field is removed with all its contents (defaults, say); so is an item of a list or map that no
+ * manager owns.
  *
- * It is done by removing everything the applier had, then putting back what is owned by somebody, then putting back
- * what was swept away with it although it is none of the applier's.
+ * First all fields that the applier owned are removed, then those with another owner are restored, then those that were
+ * removed with them although they were not the applier's.
  */
 import { difference, type FieldSet, intersection, union } from './field-set.ts'
 import { removeItems } from './items.ts'
@@ -13,9 +13,9 @@ import { fieldSetOf, withDeclaredFields } from './value-fields.ts'
 import type { ConvertVersion, Versioned } from './version.ts'
 
 /**
- * @param merged the live object with the new configuration laid over it
+ * @param merged the live object with the new configuration merged in
  * @param last what the applier owned before
- * @param managers who owns what, the new configuration included
+ * @param managers all owners, including those of the new configuration
  */
 export function pruneApplied(
   merged: Versioned,
@@ -32,7 +32,7 @@ export function pruneApplied(
   return convert(pruned, merged.apiVersion) ?? merged
 }
 
-/** Usually all of it is, and there is nothing to take away. */
+/** Usually all fields are still owned, and nothing is removed. */
 function isAppliedAgain(last: Ownership, now: Ownership | undefined): boolean {
   return last.apiVersion === now?.apiVersion && difference(last.fields, now.fields).length === 0
 }
@@ -41,7 +41,7 @@ function without(object: Versioned, fields: FieldSet): Versioned {
   return { ...object, value: removeItems(object.value, fields, object.shape) }
 }
 
-/** Puts back what anybody owns, version by version, the pruned one first: conversion may need what it restores. */
+/** Restores owned fields, version by version, the pruned one first: conversion may need the restored fields. */
 function withOwned(before: Versioned, swept: Versioned, managers: Managers, convert: ConvertVersion): Versioned {
   const byVersion = new Map<string, FieldSet>([[before.apiVersion, []]])
   for (const { apiVersion, fields } of managers.values()) {
@@ -58,7 +58,7 @@ function withOwned(before: Versioned, swept: Versioned, managers: Managers, conv
   return pruned
 }
 
-/** Of what is missing, only what the applier once owned stays away. */
+/** Of the missing fields, only those that the applier once owned stay removed. */
 function withUnrelated(before: Versioned, pruned: Versioned, last: Ownership, convert: ConvertVersion): Versioned {
   const part = convert(pruned, last.apiVersion)
   if (!part) return before

@@ -1,21 +1,21 @@
 /**
- * How values merge, read off a schema: what is one indivisible thing and what has parts that different managers may
- * own. OpenAPI says it in many ways (references, list and map marks, unknown fields, no type at all); a shape says it
- * in one, and is worked out only as deep as values go.
+ * How values merge, derived from a schema: what is atomic and what has parts that different managers may own. OpenAPI
+ * expresses it in many ways (references, list and map types, unknown fields, no type at all); a shape does in one, and is
+ * computed only as deep as values go.
  *
  *     struct, map          granular: each field on its own; or atomic: all or nothing
  *     list                 by key (`map`), by value (`set`), or atomic
  *     scalar               indivisible
  *
- * A place whose schema gives no type accepts any of them, each with its own rules. Where there is no schema, maps
- * are granular and lists atomic: the deduced shape.
+ * A place without a type in its schema accepts any of them, each with its own rules. Without a schema, maps are granular and
+ * lists atomic: the deduced shape.
  */
 import { MusterError } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { type Definitions, resolveSchema, type Schema } from '../schema.ts'
 import { zeroFieldName, zerosOf } from './zeros.ts'
 
-/** What a value may be. At least one member is set; more than one where the schema leaves the type open. */
+/** The allowed types. At least one member is set; several if the schema leaves the type open. */
 export interface ApplyShape {
   readonly scalar?: ScalarShape
   readonly list?: ListShape
@@ -26,26 +26,26 @@ export type ScalarShape = 'number' | 'string' | 'boolean' | 'any'
 
 export interface ListShape {
   readonly atomic: boolean
-  /** The fields that tell items apart; none for a set, whose items are their own key. */
+  /** The key fields of items; none for a set, whose items are their own key. */
   readonly keys: readonly string[]
   readonly item: () => ApplyShape
-  /** What a key field is taken to be in an item that leaves it out. */
+  /** Defaults of key fields that an item omits. */
   readonly keyDefault: (name: string) => Json | undefined
 }
 
 export interface MapShape {
   readonly atomic: boolean
-  /** Without declared fields and with values of any kind: nothing is known about it. */
+  /** No declared fields, values of any type: nothing is known about it. */
   readonly untyped: boolean
-  /** The fields that the schema names. */
+  /** The declared fields. */
   readonly names: () => readonly string[]
-  /** Whether the schema names this field, as opposed to allowing it. */
+  /** Whether the schema declares this field, as opposed to allowing it. */
   readonly declares: (name: string) => boolean
-  /** The shape of a field; `undefined` when the schema has no place for it. */
+  /** The shape of a field; `undefined` if the schema does not allow it. */
   readonly field: (name: string) => ApplyShape | undefined
-  /** The shape of fields that are not declared. */
+  /** The shape of undeclared fields. */
   readonly element: () => ApplyShape | undefined
-  /** Fields that are always there, and what they are until somebody sets them. */
+  /** Fields that always exist, with their zero values. */
   readonly zeros: ReadonlyMap<string, Json>
 }
 
@@ -65,7 +65,7 @@ export const deduced: ApplyShape = {
 
 /**
  * The shape of a member of a value that was checked before.
- * @throws SchemaMismatch when it was not
+ * @throws SchemaMismatch if it was not
  */
 export function memberShape(map: MapShape, name: string): ApplyShape {
   const shape = map.field(name)
@@ -77,7 +77,7 @@ function anyMap(atomic: boolean, element: () => ApplyShape): MapShape {
   return { atomic, untyped: !atomic, names: () => [], declares: () => false, field: element, element, zeros: new Map() }
 }
 
-/** Definitions that the server treats as something else than their schema says. */
+/** Definitions that the server treats differently from their schema. */
 const wellKnown: ReadonlyMap<string, ApplyShape> = new Map<string, ApplyShape>([
   ['io.k8s.apimachinery.pkg.api.resource.Quantity', { scalar: 'any' }],
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', opaque],
@@ -88,7 +88,7 @@ const time: Schema = { type: 'string', format: 'date-time' }
 const integer: Schema = { type: 'integer' }
 const texts: Schema = { type: 'object', additionalProperties: text }
 
-/** The metadata of custom and embedded objects: their own schema says `type: object` and no more. */
+/** The metadata of custom and embedded objects: their own schema is just `type: object`. */
 const objectMeta: Schema = {
   type: 'object',
   properties: {
@@ -130,7 +130,7 @@ const objectFields: Readonly<Record<string, Schema>> = { apiVersion: text, kind:
 
 const noDefinitions: Definitions = {}
 
-/** Shapes are kept as long as the schema they come from. */
+/** Cached as long as their schema. */
 const known = new WeakMap<
   Definitions,
   { readonly roots: WeakMap<Schema, ApplyShape>; readonly named: Map<string, ApplyShape> }
@@ -153,9 +153,9 @@ function shapesOf(definitions: Definitions): { roots: WeakMap<Schema, ApplyShape
 
 interface Context {
   readonly definitions: Definitions
-  /** An ancestor keeps fields that no schema declares. */
+  /** An ancestor preserves unknown fields. */
   readonly keepsUnknown: boolean
-  /** The kind is one of the server's own: its structs have zeros. */
+  /** A built-in kind: its structs have zero values. */
   readonly builtin: boolean
 }
 
@@ -174,7 +174,7 @@ function refName(schema: Schema | undefined): string | undefined {
 
 /** The shape of a place in a schema: a reference, or a schema of its own. */
 function placeShape(schema: Schema, context: Context): ApplyShape {
-  // What an ancestor keeps does not reach into a type of its own.
+  // Preserving unknown fields does not extend into a referenced type.
   const inner = { ...context, keepsUnknown: false }
   const name = refName(schema)
   if (name === undefined) return inlineShape(schema, schema === objectMeta ? inner : context)
@@ -211,7 +211,7 @@ function scalarShape({ type, format = '' }: Schema): ScalarShape | undefined {
     case 'boolean':
       return 'boolean'
     case 'string':
-      // A format may stand for more than text: int-or-string, for one.
+      // A format may allow more than text, such as int-or-string.
       return format === '' || format === 'byte' ? 'string' : 'any'
     case undefined:
       return 'any'
@@ -230,12 +230,12 @@ function listShape(schema: Schema, context: Context): ListShape {
   return { atomic: keys === undefined, keys: keys ?? [], item, keyDefault }
 }
 
-/** The keys of a list's items: none for a set, `undefined` for an atomic list. */
+/** The key fields of list items: none for a set, `undefined` for an atomic list. */
 function listKeys(schema: Schema): readonly string[] | undefined {
   const type = schema['x-kubernetes-list-type']
   if (type === 'map') return schema['x-kubernetes-list-map-keys'] ?? []
   if (type !== undefined) return type === 'set' ? [] : undefined
-  // Older built-in lists say it in the words of strategic merge patch.
+  // Older built-in lists declare it in terms of strategic merge patch.
   if (!schema['x-kubernetes-patch-strategy']?.split(',').includes('merge')) return undefined
   const key = schema['x-kubernetes-patch-merge-key']
   return key === undefined ? [] : [key]
@@ -286,7 +286,7 @@ function isEmpty(properties: Schema['properties']): boolean {
   return properties === undefined || Object.keys(properties).length === 0
 }
 
-/** A declared property: names such as `constructor` are not found in every object. */
+/** A declared property: own members only, so that `constructor` is not found in every object. */
 function ownProperty(properties: Schema['properties'], name: string): Schema | undefined {
   return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * The field set of a value: what somebody who writes exactly this value lays claim to. Leaves count; so do items of
- * lists and maps as such, and anything that is there but empty. A declared struct counts only through its fields.
+ * The field set of a value: the fields that a writer of exactly this value owns. Leaves count; so do items of lists and maps,
+ * and empty values. A declared struct counts only through its fields.
  */
 import type { Json } from '../json.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields, transform, withContent } from './field-set.ts'
@@ -38,7 +38,7 @@ function fieldsOfMap(value: Json, shape: MapShape): FieldSet {
   return fieldSetOfNodes(nodes)
 }
 
-/** There, but with nothing in it that could be owned instead. An empty list is not: its items are what counts. */
+/** Exists, but without contents that could be owned instead. Not an empty list: only its items count. */
 function isHollow(value: Json): boolean {
   return value === null || (typeof value === 'object' && !Array.isArray(value) && isEmptyMap(asMap(value)))
 }
@@ -48,7 +48,7 @@ function itemsOfList(value: Json, shape: ListShape): FieldSet {
   for (const item of asList(value) ?? []) {
     const element = itemElement(shape, item)
     const key = encodeElement(element)
-    // Items that share a key cannot be told apart: they are owned as one.
+    // Items with the same key are owned as one.
     const below = nodes.has(key) ? noFields : contentOf(item, shape.item()).below
     nodes.set(key, { element, owned: true, below })
   }
@@ -56,8 +56,8 @@ function itemsOfList(value: Json, shape: ListShape): FieldSet {
 }
 
 /**
- * The set with every declared field that has something of the set below it. Pruning needs it: when all fields of a
- * struct go, so does the struct.
+ * The set plus every declared field that has fields of the set below it. Pruning needs it: when all fields of a struct are
+ * removed, so is the struct.
  */
 export function withDeclaredFields(set: FieldSet, shape: ApplyShape | undefined): FieldSet {
   return set.map(({ element, owned, below }) => {
@@ -71,8 +71,8 @@ export function withDeclaredFields(set: FieldSet, shape: ApplyShape | undefined)
 }
 
 /**
- * The set as it would have been written under today's schema: where a list or map became atomic since, owning any
- * part of it now means owning the whole. (The other direction is left as it is.)
+ * Converts a set to the current schema: where a list or map has become atomic, owning any part of it means owning the whole.
+ * (The other direction is left as it is.)
  */
 export function reshapeFields(set: FieldSet, shape: ApplyShape): FieldSet {
   const kind = settleValue(shape, 'open')

@@ -1,6 +1,6 @@
 /**
- * Reading JSON values by their shape. Absent is `undefined` and differs from `null`, which is a value that is there
- * but holds nothing, be it map, list or scalar.
+ * Reads JSON values by their shape. Absent is `undefined` and differs from `null`, which is an existing but empty map, list
+ * or scalar.
  */
 import type { Json, JsonObject } from '../json.ts'
 import type { ApplyShape } from './shape.ts'
@@ -8,8 +8,8 @@ import type { ApplyShape } from './shape.ts'
 export type ValueKind = 'map' | 'scalar' | 'list'
 
 /**
- * What `value` is taken to be. `open` where the shape allows several kinds and the value does not decide, as `null`
- * and the absent never do.
+ * The type of `value`. `open` if the shape allows several types and the value does not decide, as for `null` and absent
+ * values.
  */
 export function valueKind(shape: ApplyShape, value: Json | undefined): ValueKind | 'open' {
   if (value !== undefined && value !== null) {
@@ -21,7 +21,7 @@ export function valueKind(shape: ApplyShape, value: Json | undefined): ValueKind
   return settleValue(shape, 'open')
 }
 
-/** What to take `value` for, undecided or not. */
+/** The type to use for `value`, decided or not. */
 export function kindIn(shape: ApplyShape, value: Json | undefined): ValueKind {
   return settleValue(shape, valueKind(shape, value))
 }
@@ -40,7 +40,7 @@ export function asList(value: Json | undefined): readonly Json[] | undefined {
   return Array.isArray(value) ? (value as readonly Json[]) : undefined
 }
 
-/** The names of the members that are there. */
+/** The names of the defined members. */
 export function valueNames(map: JsonObject): readonly string[] {
   const names = Object.keys(map)
   for (const name of names) if (map[name] === undefined) return names.filter((one) => map[one] !== undefined)
@@ -52,7 +52,7 @@ export function isEmptyMap(map: JsonObject | undefined): boolean {
   return true
 }
 
-/** Sets a member of a map under construction, whatever it is called. */
+/** Sets a member of a map under construction, whatever its name. */
 export function setMember(map: Record<string, Json>, name: string, value: Json): void {
   if (name === '__proto__') {
     Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true })

@@ -8,5 +8,5 @@ export interface Versioned {
   readonly shape: ApplyShape
 }
 
-/** The object at another version; `undefined` when that version is no longer served. */
+/** The object at another version; `undefined` if that version is no longer served. */
 export type ConvertVersion = (object: Versioned, apiVersion: string) => Versioned | undefined

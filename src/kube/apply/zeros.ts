@@ -1,17 +1,17 @@
 /**
- * What an object of a built-in kind has before anybody wrote to it. On the server such an object is a Go struct, and
- * some of its fields are always there: a Deployment has a `status`, if an empty one, and nobody ever adds it. So
- * nobody comes to own `.status` as such, unlike with a custom object, where the first writer of it does.
+ * The zero values of built-in kinds. On the server an object of such a kind is a Go struct, and some of its fields always
+ * exist: a Deployment has a `status`, though an empty one, without any client adding it. So no manager owns `.status` as
+ * such; in a custom object, the first writer does.
  *
- * The schema tells most of it: a struct inside of a struct has the default `{}`, and what is never left out is
- * required. The table below is what it does not tell.
+ * Most of it follows from the schema: a struct inside of a struct has the default `{}`, and a field without omitempty is
+ * required. The table below has the exceptions.
  */
 import type { Json } from '../json.ts'
 import type { Definitions, Schema } from '../schema.ts'
 
 type Zeros = Readonly<Record<string, Json | undefined>>
 
-/** Fields that are there although not required, and (`undefined`) required ones that are not. */
+/** Fields that exist although not required, and (`undefined`) required ones that do not. */
 const untold: Readonly<Record<string, Zeros>> = {
   'admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec': { validationActions: undefined },
   'apiextensions.v1.CustomResourceDefinitionStatus': { conditions: null, storedVersions: null },
@@ -43,7 +43,7 @@ const untold: Readonly<Record<string, Zeros>> = {
   'scheduling.v1.PriorityClass': { value: 0 },
 }
 
-/** The fields that are always there, and what they are until somebody sets them. */
+/** The fields that always exist, with their zero values. */
 export function zerosOf(struct: Schema, name: string | undefined): ReadonlyMap<string, Json> {
   const told = Object.entries(struct.properties ?? {}).map(
     ([field, place]) => [field, zeroOf(place, struct.required?.includes(field) === true)] as const,
@@ -56,7 +56,7 @@ export function zerosOf(struct: Schema, name: string | undefined): ReadonlyMap<s
 function zeroOf(place: Schema, required: boolean): Json | undefined {
   if (typeof place.default === 'object' && place.default !== null) return {}
   if (!required) return undefined
-  // A scalar that is never left out has a default; without one it is required of the writer only. Bytes are a list.
+  // A scalar without omitempty has a default; without one it is required of the writer only. Bytes are a list.
   const isScalar = !['object', 'array', undefined].includes(place.type) && place.format !== 'byte'
   return place.default ?? (isScalar ? undefined : null)
 }
@@ -66,7 +66,7 @@ function shortName(name = ''): string {
   return name.split('.').slice(-3).join('.')
 }
 
-/** The name under which a schema stands among the definitions. */
+/** The name of a schema among the definitions. */
 export function zeroFieldName(schema: Schema, definitions: Definitions): string | undefined {
   return Object.keys(definitions).find((name) => definitions[name] === schema)
 }

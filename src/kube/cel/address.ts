@@ -1,6 +1,6 @@
 /**
- * IP addresses and networks in expressions: `ip('::1')`, `cidr('10.0.0.0/8')`. An address is its bytes; forms that have
- * two readings (leading zeros, IPv4 inside of IPv6, zones) are refused.
+ * IP addresses and networks in expressions: `ip('::1')`, `cidr('10.0.0.0/8')`. An address is its bytes; ambiguous forms
+ * (leading zeros, IPv4 inside of IPv6, zones) are rejected.
  */
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelFunction, byLength, fixedCost, functionNamed } from './function.ts'
@@ -14,7 +14,7 @@ export const cidrType: CelType = opaqueTypeNamed('net.CIDR')
 export interface Address {
   /** 4 or 16. */
   readonly bytes: readonly number[]
-  /** What the address counts as in costs. */
+  /** The size of the address for cost accounting. */
   readonly size: number
 }
 
@@ -30,7 +30,7 @@ function fail(text: string, message: string, at = ''): AddressError {
   return new AddressError(`ParseAddr(${goQuote(text)}): ${message}${at === '' ? '' : ` (at ${goQuote(at)})`}`)
 }
 
-/** Raises an AddressError in the words of Go. */
+/** Throws an AddressError with the message of Go. */
 export function parseAddress(text: string): Address {
   const mark = /[.:%]/.exec(text)?.[0]
   if (mark === '.') return addressOf(parseFields(text, text))
@@ -329,7 +329,7 @@ export const addressFunctions: readonly CelFunction[] = [
       params: [cidrType, stringType],
       result: boolType,
       call: ([cidr, text]) => {
-        // The server loses what is wrong with the text.
+        // The server does not report the error of the text.
         if (!isReadable(readAddress, text as string)) throw noSuchOverload()
         return contains(readCidr(cidr), readAddress(text as string))
       },

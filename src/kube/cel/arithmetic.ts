@@ -1,4 +1,4 @@
-/** `+ - * / %` on values whose types are known only when they are there. */
+/** `+ - * / %` on values whose types are known only at run time. */
 import { addInts, checkedUint, divideInts, moduloInts, multiplyInts, negateInt, subtractInts } from './integer.ts'
 import { CelCostError, CelRuntimeError, noSuchOverload } from './error.ts'
 import { addDurations, moveTimestamp, negateDuration, timeBetween } from './time.ts'
@@ -27,7 +27,7 @@ export function addValues(a: CelValue, b: CelValue): CelValue {
   throw unfit('_+_', a)
 }
 
-/** Longer than any list that a request can hold; lists double as fast as an expression names them. */
+/** Longer than any list in a request; lists can double with each operator of an expression. */
 const longestList = 10_000_000
 
 function addLists(a: CelList, b: CelList): CelValue {
@@ -81,7 +81,7 @@ export function negateValue(value: CelValue): CelValue {
   throw unfit('-_', value)
 }
 
-/** Types that know an operator at all complain of its other side, those with functions of nothing; others name it. */
+/** Types with the operator report the other operand, types with functions report nothing; others report the operator. */
 const talkative = new Set(['string', 'google.protobuf.Timestamp', 'google.protobuf.Duration'])
 const knows: Readonly<Record<string, readonly string[]>> = {
   '_+_': ['int', 'uint', 'double', 'bytes', 'list'],

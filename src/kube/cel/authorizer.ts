@@ -1,6 +1,6 @@
 /**
- * `authorizer.group('').resource('pods').check('create').allowed()`: questions about what somebody may do. Who decides is
- * not known here: the variable `authorizer` is made by {@link celAuthorizer} from a function that answers one question.
+ * `authorizer.group('').resource('pods').check('create').allowed()`: authorization checks. The decision is made elsewhere: the
+ * variable `authorizer` is created by {@link celAuthorizer} from a function that decides one check.
  */
 import { checkDnsLabel, checkDnsSubdomain } from '../name.ts'
 import { CelRuntimeError } from './error.ts'
@@ -27,7 +27,7 @@ export interface CelResourceAttributes {
 
 export interface CelAuthorizerQuestion {
   readonly verb: string
-  /** Undefined: the user who made the request. */
+  /** Undefined: the user of the request. */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string }
   /** One of the two. */
   readonly path?: string
@@ -64,7 +64,7 @@ export function celAuthorizer(decide: CelAuthorizer): CelValue {
   return new CelOpaque(authorizerType, { decide } satisfies Asker)
 }
 
-/** The value of the variable `authorizer.requestResource`: the resource that the request is about. */
+/** The value of the variable `authorizer.requestResource`: the resource of the request. */
 export function celRequestResource(decide: CelAuthorizer, resource: Partial<CelResourceAttributes>): CelValue {
   return new CelOpaque(resourceCheckType, { decide, resource: { ...noResource, ...resource } } satisfies ResourceCheck)
 }
@@ -81,7 +81,7 @@ const noResource: CelResourceAttributes = {
 
 const read = (value: CelValue | undefined): unknown => (value as CelOpaque).content
 const nominal = fixedCost(1)
-/** So many that an expression can afford two of them. */
+/** The cost of a check: an expression can afford two. */
 const checkCost = fixedCost(350_000)
 
 const refine = (
@@ -102,7 +102,7 @@ const refine = (
     },
   ])
 
-/** A list of requirements, one in two characters at the worst, each a structure and a list. */
+/** A list of requirements, in the worst case one per two characters, each a structure and a list. */
 function selectorCost(text: string): number {
   const length = codePoints(text)
   return 10 + Math.ceil(length * 0.1) + Math.ceil(Math.ceil(length * 0.5) * 50)

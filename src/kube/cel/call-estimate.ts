@@ -1,6 +1,6 @@
 /**
- * What a call costs beside its arguments, and how large its result is. The rules are those of the server, and as it is
- * with its rules: some know the size of a result, most do not, and a size that is not known counts as any size.
+ * The cost of a call without its arguments, and the size of its result. The rules are those of the server: some know the size
+ * of a result, most do not, and an unknown size counts as any size.
  */
 import { cidrType, ipType } from './address.ts'
 import {
@@ -29,7 +29,7 @@ export interface Operand {
   readonly expression: CelExpression
   readonly type: CelType | undefined
   readonly path: SizePath | undefined
-  /** Undefined where nothing is known. */
+  /** Undefined if nothing is known. */
   readonly size: Estimate | undefined
 }
 
@@ -48,11 +48,11 @@ export interface CallEstimate {
 /** The size of elements of the list at a path of the schema. */
 export type ElementSizes = (list: SizePath | undefined) => Estimate | undefined
 
-/** Per character, of walking over a text. */
+/** Per character, of traversing a text. */
 const perCharacter = 0.1
-/** Per character of a pattern, of which a part that matches something has four on average. */
+/** Per character of a pattern; a matching part of a pattern has four characters on average. */
 const perPatternCharacter = 0.25
-/** The longest pattern behind a named format. */
+/** The longest pattern of a named format. */
 const formatPattern = 128
 const longestFormat = 64
 
@@ -67,13 +67,13 @@ function matching(text: Estimate, pattern: Estimate): Estimate {
   return times(walk(plus(text, one)), scaled(pattern, perPatternCharacter))
 }
 
-/** What a literal says, where it is one. */
+/** The value of a literal, if it is one. */
 function writtenCount({ expression }: Operand, otherwise: number): number {
   if (expression.kind !== 'literal' || !isInt(expression.value)) return otherwise
   return Math.max(0, Number(expression.value))
 }
 
-/** Lists and sets: of the language's own extensions. */
+/** Lists and sets: CEL's own extensions. */
 function listLibrary({ overload, target, args }: CallShape): CallEstimate | undefined {
   const list = sizeOf(target)
   const made = (size: Estimate, factor: number): CallEstimate => ({
@@ -85,7 +85,7 @@ function listLibrary({ overload, target, args }: CallShape): CallEstimate | unde
   switch (overload) {
     case 'list_slice': {
       const length = writtenCount(args[1]!, list.max) - writtenCount(args[0]!, 0)
-      // The server counts without signs: a slice that ends before it begins is a very long one.
+      // The server computes unsigned: a slice that ends before it begins is a very long one.
       return made(exactEstimate(length < 0 ? mostPossible : length), 1)
     }
     case 'lists_range':
@@ -173,12 +173,12 @@ function serverLibrary(call: CallShape, elements: ElementSizes): CallEstimate | 
   }
 }
 
-/** A requirement has two characters at least, and takes a list and an object. */
+/** A requirement has at least two characters, and takes a list and an object. */
 function selectorCost(length: Estimate): Estimate {
   return plus(exactEstimate(listCost), walk(length), scaled(scaled(length, 0.5), listCost + 40))
 }
 
-/** The type and size of a list's elements; undefined for what is no list. */
+/** The type and size of a list's elements; undefined if it is not a list. */
 function elementOf(
   list: Operand,
   elements: ElementSizes,
@@ -243,7 +243,7 @@ function equalityOfObjects(left: Operand, right: Operand): CallEstimate | undefi
   return undefined
 }
 
-/** The language itself, by overload. */
+/** CEL itself, by overload. */
 function standard({ overload, target, args }: CallShape): CallEstimate | undefined {
   const [first, second, third] = args
   switch (overload) {
@@ -259,7 +259,7 @@ function standard({ overload, target, args }: CallShape): CallEstimate | undefin
     }
     case 'strings_quote': {
       const { min, max } = sizeOf(first)
-      // The server's sum wraps around where the size is not known.
+      // The server's sum overflows if the size is unknown.
       return { cost: walk({ min, max }), size: { min: min + 2, max: (max * 2 + 2) % mostPossible } }
     }
     case 'starts_with_string':
@@ -295,7 +295,7 @@ function isComparison(overload: string): boolean {
   )
 }
 
-/** Two values are compared as far as the shorter goes. */
+/** Two values are compared up to the length of the shorter. */
 function comparisonCost(left: Estimate, right: Estimate): Estimate {
   const max = Math.min(left.max, right.max)
   return walk({ min: max > 0 ? 1 : 0, max })

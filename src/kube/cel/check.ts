@@ -1,6 +1,6 @@
 /**
- * The type checker: gives every node its type and every call the overloads that it may mean. Mistakes are collected, and
- * checking goes on where it can: an author sees them all at once.
+ * The type checker: gives every node its type and every call its possible overloads. Errors are collected, and checking
+ * continues where possible: an author sees all of them at once.
  */
 import type {
   CelCall,
@@ -40,7 +40,7 @@ export interface CheckScope {
   readonly names: ReadonlyMap<string, CelType>
 }
 
-/** What a name or call was found to mean. */
+/** The resolution of a name or call. */
 export type CheckedReference =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'type'; readonly type: CelType }
@@ -127,7 +127,7 @@ class Checker {
     }
   }
 
-  /** A variable or a type; a dot in front passes local variables by. */
+  /** A variable or a type; a leading dot skips local variables. */
   #name(node: CelExpression, name: string): CelType | undefined {
     const plain = name.startsWith('.') ? name.slice(1) : name
     let scope: CheckScope = this.#scope
@@ -153,7 +153,7 @@ class Checker {
     return node.isTest ? boolType : this.#substitution.resolve(type)
   }
 
-  /** `a.b` may be the name of one thing, unless `a` is a local variable. */
+  /** `a.b` may be one qualified name, unless `a` is a local variable. */
   #qualified(node: CelExpression, path: string): CelType | undefined {
     const first = path.replace(/^\./, '').split('.')[0]!
     for (let scope: CheckScope | undefined = this.#scope; scope?.parent; scope = scope.parent) {
@@ -244,7 +244,7 @@ class Checker {
     return result
   }
 
-  /** The signature with variables of its own. */
+  /** The signature with fresh type variables. */
   #instantiate({ params, result }: CelOverload): { readonly params: readonly CelType[]; readonly result: CelType } {
     const fresh = new Map<string, CelType>()
     const note = (type: CelType): void => {
@@ -263,7 +263,7 @@ class Checker {
 
   #join(previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) return current
-    // Mixed types are refused later, where it is known whether they are arguments of `format`.
+    // Mixed types are rejected later, where it is known whether they are arguments of `format`.
     return this.#substitution.assign(previous, current) ? mostGeneral(previous, current) : dynType
   }
 
@@ -294,7 +294,7 @@ class Checker {
     return mapOf(keyType ?? this.#freshVariable(), valueType ?? this.#freshVariable())
   }
 
-  /** Only what the environment says can be made: no other type that an author can name has fields to set. */
+  /** Only types of the environment can be constructed: no other type that an author can name has fields to set. */
   #struct(node: StructExpression): CelType {
     const made = this.#makes?.(node.typeName.replace(/^\./, ''))
     if (made) {
@@ -359,13 +359,13 @@ class Checker {
   }
 }
 
-/** Words of the language may be written as they are behind a dot: `self.namespace`. */
+/** Reserved words are allowed after a dot: `self.namespace`. */
 export function fieldType(type: CelType, field: string): CelType | undefined {
   const found = (type.fields?.get(field) ?? type.fields?.get(`__${field}__`))?.type
   return found?.kind === 'preserved' ? undefined : found
 }
 
-/** `a.b.c` of names alone. */
+/** `a.b.c` of identifiers only. */
 export function qualifiedCelName(node: CelExpression): string | undefined {
   if (node.kind === 'ident') return node.name
   if (node.kind !== 'select' || node.isTest) return undefined

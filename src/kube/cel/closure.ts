@@ -1,9 +1,9 @@
 /**
- * The compiler's back end: a checked tree becomes closures that call each other. Names are slots of an array, so that an
- * evaluation neither looks up names nor copies environments; and every closure counts what it does, in the units of the
- * server, against the limit of the call.
+ * The back end of the compiler: a checked tree becomes closures that call each other. Names are slots of an array, so that an
+ * evaluation neither looks up names nor copies environments; and every closure counts its cost, in the units of the server,
+ * against the limit of the call.
  *
- * What an expression might cost at worst is told beforehand by `cost-estimate.ts`, which walks the same checked tree.
+ * `cost-estimate.ts` estimates the worst-case cost beforehand, from the same checked tree.
  */
 import type { CheckedExpression, CheckedReference } from './check.ts'
 import { CelCompileError, CelRuntimeError, noSuchOverload } from './error.ts'
@@ -89,7 +89,7 @@ class Compiler {
     }
   }
 
-  /** Literals, lists and maps of them, and conversions: computed once, and free of cost. */
+  /** Literals, lists and maps of them, and conversions: computed once, at no cost. */
   #constant(node: CelExpression): { readonly value: CelValue } | undefined {
     switch (node.kind) {
       case 'literal':
@@ -121,7 +121,7 @@ class Compiler {
     }
   }
 
-  /** What fails while the program is made is the author's mistake. */
+  /** A failure at compile time is a mistake of the author. */
   #instantiate<T>(work: () => T): T {
     try {
       return work()
@@ -194,7 +194,7 @@ class Compiler {
     }
   }
 
-  /** A qualifier costs one; one more if it starts from a computed value, which becomes an attribute by it. */
+  /** A qualifier costs one; one more if it starts from a computed value. */
   #qualifierCost(operand: CelExpression): number {
     const isAttribute =
       operand.kind === 'ident' ||
@@ -252,7 +252,7 @@ class Compiler {
         return result
       }
     }
-    // Values from schemas are of the types that the checker knows; values from elsewhere are looked at.
+    // Values from schemas have the types that the checker knows; other values are checked at run time.
     const isSure = operands.map((operand) => isSettled(this.#checked, operand))
     return (frame) => {
       const values = args.map((arg) => arg(frame))
@@ -266,7 +266,7 @@ class Compiler {
     }
   }
 
-  /** An error on one side does not matter if the other side decides. */
+  /** An error on one side is ignored if the other side decides. */
   #logic(operands: readonly CelExpression[], decides: boolean): Closure {
     const left = this.compile(operands[0]!)
     const right = this.compile(operands[1]!)
@@ -345,7 +345,7 @@ class Compiler {
     }
   }
 
-  /** An object that was made is a type and its fields, by name. */
+  /** A constructed object is a type and its fields, by name. */
   #struct(node: StructExpression): Closure {
     const type = this.#checked.types.get(node)!
     const fields = node.fields.map(({ name, value, isOptional }) => ({ name, run: this.compile(value), isOptional }))

@@ -1,6 +1,6 @@
 /**
- * Equality and order. Numbers of different types are equal when they are the same number; values of different types
- * are unequal, except where one of them is a view of JSON or a type of Kubernetes: there the server refuses to answer.
+ * Equality and order. Numbers of different types are equal if they are the same number; values of different types are unequal,
+ * except if one of them is a view of JSON or a type of Kubernetes: then the server fails.
  */
 import { compareQuantities } from '../quantity.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
@@ -23,7 +23,7 @@ import {
 } from './value.ts'
 import { type QuantityValue, quantityType } from './quantity.ts'
 
-/** Texts up to here compare in one step. */
+/** Shorter texts compare in one step. */
 const longText = 1000
 
 export function equalValues(a: CelValue, b: CelValue): boolean {
@@ -67,7 +67,7 @@ function equalLists(a: CelList, b: CelValue): boolean {
   return true
 }
 
-/** Inside of lists and maps that an expression made, elements that cannot be compared count as equal: as on the server. */
+/** In lists and maps constructed by an expression, elements that cannot be compared count as equal, as on the server. */
 function isCertainlyEqual(a: CelValue, b: CelValue): boolean {
   try {
     return equalValues(a, b)
@@ -96,7 +96,7 @@ function equalOpaque(a: CelOpaque, b: CelValue): boolean {
   switch (a.type.name) {
     case quantityType.name: {
       const [left, right] = [a.content as QuantityValue, b.content as QuantityValue]
-      // A sum on the right side is of another Go type than a parsed quantity, and the server does not compare the two.
+      // A sum on the right side has another Go type than a parsed quantity, and the server does not compare the two.
       if (right.isComputed) throw noSuchOverload()
       return compareQuantities(left.quantity, right.quantity) === 0
     }
@@ -111,7 +111,7 @@ function equalOpaque(a: CelOpaque, b: CelValue): boolean {
   }
 }
 
-/** Contents that are compared as texts say so with `text`. */
+/** Contents that are compared as text have `text`. */
 function comparable(content: unknown): unknown {
   return typeof content === 'object' && content !== null && 'text' in content ? content.text : content
 }
@@ -122,7 +122,7 @@ function isNumber(value: CelValue): value is CelNumber {
   return isInt(value) || value instanceof CelDouble || value instanceof CelUint
 }
 
-/** NaN if one of them is. An integer that meets a double becomes one, with what that loses. */
+/** NaN if one of them is. An integer compared with a double is converted, with loss of precision. */
 function compareNumbers(a: CelNumber, b: CelNumber): number {
   if (a instanceof CelDouble || b instanceof CelDouble) {
     const [x, y] = [asDouble(a), asDouble(b)]
@@ -165,7 +165,7 @@ export function isComparable(value: CelValue): boolean {
   )
 }
 
-/** By bytes of UTF-8, which is by code points; JavaScript's own order differs where surrogates meet U+E000 and above. */
+/** By UTF-8 bytes, which is by code points; JavaScript's order differs for surrogates and U+E000 and above. */
 function compareStrings(a: string, b: string): number {
   if (a === b) return 0
   const length = Math.min(a.length, b.length)
@@ -199,7 +199,7 @@ export function containsValue(list: CelList, value: CelValue): boolean {
       failure ??= error
     }
   }
-  // Only a view of JSON cares: a list that an expression made does not.
+  // Matters only for a view of JSON, not for a list constructed by an expression.
   if (failure && list.equals) throw failure
   return false
 }

@@ -4,8 +4,8 @@
  *     const program = compileCel('self.replicas <= self.max', { variables: { self: celTypeOfSchema(schema)! } })
  *     program.evaluate({ self: object })
  *
- * An expression is compiled once (parsed, checked, turned into closures) and evaluated often. Mistakes in it raise a
- * {@link CelCompileError} when it is compiled; data that it cannot cope with raises a {@link CelRuntimeError}.
+ * An expression is compiled once (parsed, checked, turned into closures) and evaluated often. Invalid expressions throw a
+ * {@link CelCompileError} at compile time; unsuitable data throws a {@link CelRuntimeError} at run time.
  */
 import type { Json } from '../json.ts'
 import { type CheckedExpression, checkCel } from './check.ts'
@@ -35,28 +35,28 @@ import {
   type CelValue,
 } from './value.ts'
 
-/** What one evaluation may cost. */
+/** Cost limit of one evaluation. */
 export const celCallLimit = 1_000_000
-/** What all rules of one object may cost together. */
+/** Cost limit of all rules of one object. */
 export const celObjectBudget = 10_000_000
-/** What all match conditions of one webhook or policy binding may cost together. */
+/** Cost limit of all match conditions of one webhook or policy binding. */
 export const celMatchConditionsBudget = 2_500_000
 
-/** Shared by evaluations that have to get along with one sum: each takes from `remaining`, which may end below zero. */
+/** Shared by evaluations with one cost limit: each takes from `remaining`, which may become negative. */
 export interface CelBudget {
   remaining: number
 }
 
-/** By name: JSON (a view of it is made), or a CEL value. */
+/** By name: JSON (wrapped in a view), or a CEL value. */
 export type CelVariables = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>
 
 export interface CelProgram {
   readonly resultType: CelType
-  /** The variables that the expression looks at: a rule that never asks for `oldSelf` is no transition rule. */
+  /** The variables that the expression uses: a rule without `oldSelf` is not a transition rule. */
   readonly references: ReadonlySet<string>
   /**
-   * @param budget - takes the cost; an evaluation that exceeds its own limit raises an error, one that exceeds the budget
-   *   leaves `remaining` negative for the caller to see.
+   * @param budget - is charged; an evaluation that exceeds its own limit throws, one that exceeds the budget leaves
+   *   `remaining` negative for the caller to check.
    * @throws CelRuntimeError
    */
   evaluate(variables: CelVariables, budget?: CelBudget): CelValue
@@ -95,7 +95,7 @@ export function compileCel(text: string, environment: CelEnvironment): CelProgra
 }
 
 /**
- * What an expression may cost at most, on the largest data that the schema behind all its variables allows.
+ * The worst-case cost of an expression, for the largest data that the schema of its variables allows.
  *
  * @throws CelCompileError
  */

@@ -1,10 +1,10 @@
 /**
- * What an expression may cost at worst, before it ever runs: the server refuses rules that could take too long on the
- * largest data that their schema allows. The estimate walks the checked tree as the evaluation would, and takes every
- * loop as often as its range can be long.
+ * The worst-case cost of an expression, before it runs: the server rejects rules that could take too long on the largest data
+ * that their schema allows. The estimate walks the checked tree like an evaluation, and counts every loop with the maximum
+ * length of its range.
  *
- * Sizes come from three places: literals, the schema (found by the path from the variable to the value), and calls that
- * say how large their result is. Where all three know nothing, anything is possible, and the cost as high as can be.
+ * Sizes come from three sources: literals, the schema (by the path from the variable to the value), and calls with a known
+ * result size. Without any of them the size is unlimited, and the cost maximal.
  */
 import { type Operand, callEstimate } from './call-estimate.ts'
 import type { CheckedExpression, CheckedReference } from './check.ts'
@@ -26,12 +26,12 @@ import type { SchemaSize } from './size.ts'
 import { type CelType, isOptionalType } from './type.ts'
 import type { CelValue } from './value.ts'
 
-/** @param data - of all variables: a rule has no others than the value beside it, as it is and as it was. */
+/** @param data - of all variables: a rule has only `self` and `oldSelf`, with the same schema. */
 export function estimateCost(root: CelExpression, checked: CheckedExpression, data: SchemaSize): Estimate {
   return new Estimator(checked, data).cost(root)
 }
 
-/** Sizes of what a list or map holds. */
+/** Sizes of the contents of a list or map. */
 interface EntrySize {
   readonly isList: boolean
   readonly key: Estimate
@@ -44,7 +44,7 @@ interface Local {
   readonly entry: EntrySize | undefined
 }
 
-/** A range that contains nothing, to start a union with. */
+/** An empty range, to start a union with. */
 const empty: Estimate = { min: mostPossible, max: 0 }
 
 class Estimator {
@@ -99,7 +99,7 @@ class Estimator {
   }
 
   #call(node: CelCall): Estimate {
-    // An optional field has no path: nothing is known of its size.
+    // An optional field has no path: its size is unknown.
     if (node.name === '_?._') return plus(one, this.cost(node.args[0]!))
     const reference = this.#checked.references.get(node) as Extract<CheckedReference, { readonly kind: 'call' }>
     if (reference.name === 'dyn') return this.#dyn(node, node.args[0]!)
@@ -123,7 +123,7 @@ class Estimator {
     return plus(targetCost, cost)
   }
 
-  /** What is known of the result beyond its size: where it comes from, and what it holds. */
+  /** What is known of the result beyond its size: its origin and contents. */
   #noteResult(node: CelCall, overload: string, size: Estimate | undefined): Estimate | undefined {
     const [first, second, third] = node.args
     switch (overload) {
@@ -285,7 +285,7 @@ class Estimator {
   }
 }
 
-/** Logic stops where it can, a choice takes one way; all else needs all its arguments. */
+/** Logical operators stop early, a conditional takes one branch; all others need all arguments. */
 function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): Estimate {
   const [first = zeroEstimate, second = zeroEstimate, third = zeroEstimate] = args
   switch (overload) {
@@ -299,7 +299,7 @@ function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): E
   }
 }
 
-/** Of what the author wrote out. */
+/** Of literal lists and maps. */
 function writtenSize(node: CelExpression): Estimate | undefined {
   switch (node.kind) {
     case 'literal':

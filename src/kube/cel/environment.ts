@@ -1,8 +1,7 @@
 /**
- * What an expression may refer to: variables with their types. Functions are the same everywhere (see `library.ts`).
+ * The environment of an expression: variables with their types. Functions are the same everywhere (see `library.ts`).
  *
- * A type made from a schema shows what the schema promises and nothing else: fields that it does not describe are not
- * there, however much of them is stored.
+ * A type from a schema has exactly the fields of the schema: stored fields that it does not describe are not visible.
  */
 import { type Definitions, type Schema, resolveSchema } from '../schema.ts'
 import { escapeName } from './escape.ts'
@@ -24,27 +23,27 @@ import {
 
 export interface CelEnvironment {
   readonly variables: Readonly<Record<string, CelType>>
-  /** Types of objects that expressions may make, by name: `Object.spec{replicas: 1}`. @default none */
+  /** Types of objects that expressions may construct, by name: `Object.spec{replicas: 1}`. @default none */
   readonly makes?: ((typeName: string) => CelType | undefined) | undefined
 }
 
 export interface SchemaTypeOptions {
-  /** Where `$ref`s lead. */
+  /** The targets of `$ref`s. */
   readonly definitions?: Definitions
-  /** The schema is that of a whole object: `apiVersion`, `kind`, `metadata.name` and `metadata.generateName` are there. */
+  /** The schema of a whole object: `apiVersion`, `kind`, `metadata.name` and `metadata.generateName` are visible. */
   readonly isRoot?: boolean
-  /** What the object is called in messages. @default 'object' */
+  /** The name of the type in messages. @default 'object' */
   readonly name?: string
 }
 
-/** The type of data under a schema; undefined if expressions may not look at it at all. */
+/** The type of data under a schema; undefined if it is not visible to expressions. */
 export function celTypeOfSchema(schema: Schema, options: SchemaTypeOptions = {}): CelType | undefined {
   const { definitions = {}, name = 'object' } = options
   const type = typeOf(schema, definitions, options.isRoot ?? false, name, 0)
   return type.kind === 'preserved' ? undefined : type
 }
 
-/** Definitions may contain themselves; nobody looks so deep into them. */
+/** Depth limit of recursive definitions. */
 const deepest = 30
 
 function typeOf(given: Schema, definitions: Definitions, isRoot: boolean, name: string, depth: number): CelType {
@@ -121,7 +120,7 @@ function textType({ format }: Schema): CelType {
 
 const text: Schema = { type: 'string' }
 
-/** What every object has, whether its schema says so or not. */
+/** The members that every object has, whether or not its schema declares them. */
 function withMeta(schema: Schema): Schema {
   const { properties = {} } = schema
   const meta = properties['metadata']

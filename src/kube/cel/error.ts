@@ -1,15 +1,15 @@
 /**
- * Errors of CEL expressions. One that does not compile is the author's mistake and is refused when it is written; one
- * that fails while it runs is a fact about the data. Both speak the words of the real server, which clients see.
+ * Errors of CEL expressions. A compile error is a mistake of the author and rejected at creation; a run-time error depends on
+ * the data. Both have the messages of the real server, which clients see.
  */
 import { MusterError } from '../errors.ts'
 
-/** Why an expression was refused: `source` for its text, `program` for constants in it that cannot be. */
+/** Why an expression was rejected: `source` for its text, `program` for invalid constants in it. */
 export type CelCompilePhase = 'source' | 'program'
 
 export class CelCompileError extends MusterError {
   readonly phase: CelCompilePhase
-  /** One for each mistake, with its place and the line of source. */
+  /** One per mistake, with its position and source line. */
   readonly issues: readonly string[]
 
   constructor(issues: readonly string[], phase: CelCompilePhase = 'source') {
@@ -25,7 +25,7 @@ export class CelRuntimeError extends MusterError {
   }
 }
 
-/** The expression cost more than it may: no part of it can make up for that, so `||` does not absorb it. */
+/** The expression exceeded its cost limit: `||` does not absorb it. */
 export class CelCostError extends CelRuntimeError {
   constructor() {
     super('operation cancelled: actual cost limit exceeded')

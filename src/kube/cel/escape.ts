@@ -1,6 +1,6 @@
 /**
- * Property names as identifiers. JSON knows names that no expression can write (`foo.bar`, `x-y`) or that are words of the
- * language; they are written with escapes: `foo__dot__bar`, `x__dash__y`, `__namespace__`.
+ * Property names as identifiers. Names that are not valid identifiers (`foo.bar`, `x-y`) or are reserved words are written
+ * with escapes: `foo__dot__bar`, `x__dash__y`, `__namespace__`.
  */
 
 export const reservedWords: ReadonlySet<string> = new Set(
@@ -17,7 +17,7 @@ const marks: ReadonlyMap<string, string> = new Map([
   ['/', '__slash__'],
 ])
 
-/** undefined: there is no way to write it. */
+/** undefined: it cannot be written. */
 export function escapeName(name: string): string | undefined {
   if (reservedWords.has(name)) return `__${name}__`
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.includes('__')) return name
@@ -27,7 +27,7 @@ export function escapeName(name: string): string | undefined {
 
 const unescaped: ReadonlyMap<string, string> = new Map(Array.from(marks, ([mark, word]) => [word, mark]))
 
-/** undefined: it is no escaped name. */
+/** undefined: it is not an escaped name. */
 export function unescapeName(escaped: string): string | undefined {
   let isFine = true
   const name = escaped.replaceAll(/__[^_]+__/g, (part) => {

@@ -1,6 +1,6 @@
 /**
- * Ranges of sizes and costs that are not known exactly: from the least to the most that is possible. Both are counts
- * that stay at a largest one instead of growing beyond it, which is also what stands for "no idea".
+ * Ranges of sizes and costs: from the minimum to the maximum. Both saturate at a largest number, which also stands for
+ * "unknown".
  */
 
 export interface Estimate {
@@ -8,7 +8,7 @@ export interface Estimate {
   readonly max: number
 }
 
-/** The server counts in 64 bits. Numbers of that size are not exact here, but far beyond any limit. */
+/** The server uses 64 bits. Numbers of that size are not exact here, but far beyond any limit. */
 export const mostPossible: number = 2 ** 64
 
 export const unknownEstimate: Estimate = { min: 0, max: mostPossible }
@@ -34,12 +34,12 @@ export function times(a: Estimate, b: Estimate): Estimate {
   return { min: capped(a.min * b.min), max: capped(a.max * b.max) }
 }
 
-/** By a factor that need not be whole; rounded up. */
+/** By a factor that may be fractional; rounded up. */
 export function scaled({ min, max }: Estimate, factor: number): Estimate {
   return { min: capped(Math.ceil(min * factor)), max: capped(Math.ceil(max * factor)) }
 }
 
-/** Both are possible. */
+/** Either is possible. */
 export function either(a: Estimate, b: Estimate): Estimate {
   return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) }
 }

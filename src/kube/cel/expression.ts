@@ -1,6 +1,6 @@
 /**
- * Expressions as trees. Every node knows where in the text it stands (`at`, an index), so that mistakes can be shown.
- * Macros (`all`, `map`, `optMap`, ...) are gone: a comprehension is a {@link Fold}.
+ * Syntax trees of expressions. Every node has its position in the text (`at`, an index) for messages. Macros (`all`, `map`,
+ * `optMap`, ...) are expanded: a comprehension is a {@link Fold}.
  */
 import type { CelValue } from './value.ts'
 
@@ -65,9 +65,9 @@ export interface StructExpression {
 export type FoldMacro = 'all' | 'exists' | 'exists_one' | 'map' | 'mapInsert' | 'mapInsertEntry' | 'bind'
 
 /**
- * A loop over `range` that computes `accumulator`. To the checker it is the general one of the CEL specification: from
- * `init`, by `step` while `condition`, to `result`. To the compiler it is one of few kinds, by `macro`, of which it
- * needs the parts that the author wrote: `filter` and `body`.
+ * A loop over `range` that computes `accumulator`. For the checker it is the general comprehension of the CEL specification:
+ * from `init`, by `step` while `condition`, to `result`. For the compiler it is one of a few kinds, by `macro`, with the parts
+ * that the author wrote: `filter` and `body`.
  */
 export interface Fold {
   readonly kind: 'fold'
@@ -111,7 +111,7 @@ export function listExpression(at: number, ...values: readonly CelExpression[]):
   return { kind: 'list', at, elements: values.map((value) => ({ value, isOptional: false })) }
 }
 
-/** The direct parts of a node, in the order of the text. */
+/** The children of a node, in the order of the text. */
 export function partsOf(node: CelExpression): readonly CelExpression[] {
   switch (node.kind) {
     case 'select':

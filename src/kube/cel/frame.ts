@@ -1,4 +1,4 @@
-/** One run of a compiled expression: the values of its names, and what it has cost so far. */
+/** One run of a compiled expression: the values of its variables, and its cost so far. */
 import { CelCostError, CelRuntimeError } from './error.ts'
 import type { CelValue } from './value.ts'
 
@@ -11,7 +11,7 @@ export interface EvaluationFrame {
 
 export type Closure = (frame: EvaluationFrame) => CelValue
 
-/** What making a list, a map or an object costs. */
+/** The cost of constructing a list, a map or an object. */
 export const listCost = 10
 export const mapCost = 30
 export const structCost = 40
@@ -21,7 +21,7 @@ export function pay(frame: EvaluationFrame, cost: number): void {
   if (frame.cost > frame.limit) throw new CelCostError()
 }
 
-/** Only what is beyond the author's control may be absorbed: never the limit. */
+/** Only errors of data are absorbed: never the cost limit. */
 export function absorbed(error: unknown): CelRuntimeError {
   if (error instanceof CelRuntimeError && !(error instanceof CelCostError)) return error
   throw error

@@ -1,7 +1,7 @@
 /**
- * Functions of the CEL environment. A function is a name with overloads; an overload is a signature and what it does.
- * The checker picks the overloads that fit the types of the arguments. Where types are not known before the run, several
- * may fit, and the values decide.
+ * Functions of the CEL environment. A function is a name with overloads; an overload is a signature and an implementation. The
+ * checker picks the overloads that match the argument types. If types are not known before the run, several may match, and the
+ * values decide.
  */
 import { noSuchOverload } from './error.ts'
 import { spendSteps } from './steps.ts'
@@ -30,7 +30,7 @@ export function functionNamed(name: string, overloads: readonly CelOverload[]): 
   return { name, overloads }
 }
 
-/** The server's messages for a call that no overload fits. */
+/** The server's messages for a call without a matching overload. */
 export function callOverload(
   name: string,
   overloads: readonly CelOverload[],
@@ -51,12 +51,12 @@ export function fixedCost(cost: number): CelCost {
   return () => cost
 }
 
-/** A walk over a text or list costs a tenth for each character or element. */
+/** Traversing a text or list costs a tenth per character or element. */
 export function byLength(index: number, factor: number): CelCost {
   return (args) => Math.ceil(celSizeOf(args[index]!) * factor)
 }
 
-/** What looking at every part of a value costs. */
+/** The cost of visiting every part of a value. */
 export function traversalCost(value: CelValue): number {
   if (typeof value === 'string') return Math.floor(Buffer.byteLength(value) * 0.1)
   if (value instanceof Uint8Array) return Math.floor(value.length * 0.1)

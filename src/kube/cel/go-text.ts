@@ -1,4 +1,4 @@
-/** Texts as Go's formatter writes them: they are part of messages and of what `format` gives. */
+/** Text as Go's formatter writes it: part of messages and of the results of `format`. */
 
 const escapes: ReadonlyMap<string, string> = new Map([
   ['\u{7}', '\\a'],
@@ -12,7 +12,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
 ])
 
-/** `%q`: in double quotes, with what does not print escaped. */
+/** `%q`: in double quotes, with non-printable characters escaped. */
 export function goQuote(text: string): string {
   let quoted = '"'
   for (const character of text) {
@@ -45,17 +45,17 @@ export function goDouble(value: number): string {
   return sign + whole + (fraction === '' ? '' : `.${fraction}`)
 }
 
-/** As many digits as JavaScript writes; that many are exact. */
+/** As many digits as JavaScript writes exactly. */
 const mostDigits = 100
 
-/** `%f`. `toFixed` ends at 100 digits and 1e21. */
+/** `%f`. `toFixed` is limited to 100 digits and 1e21. */
 export function goFixed(value: number, precision: number): string {
   if (Object.is(value, -0)) return `-${goFixed(0, precision)}`
   if (Math.abs(value) >= 1e21) {
     return BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
   }
   if (precision < mostDigits) {
-    // Halves go to the even digit in Go, and away from zero in JavaScript.
+    // Go rounds halves to even, JavaScript away from zero.
     const exact = value.toFixed(mostDigits)
     const end = exact.indexOf('.') + 1 + precision
     const even = exact.slice(0, precision === 0 ? end - 1 : end)

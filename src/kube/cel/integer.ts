@@ -1,6 +1,6 @@
 /**
- * int64 and uint64 arithmetic. The common case is one operation on doubles and a test that the result is safe; only
- * what leaves ±2^53 is computed with BigInt. Whatever leaves 64 bits is an error, as everywhere in CEL.
+ * int64 and uint64 arithmetic. The common case is one operation on doubles and a check that the result is safe; only results
+ * beyond ±2^53 are computed with BigInt. Results beyond 64 bits are errors, as everywhere in CEL.
  */
 import { parseInt64 } from '../int64.ts'
 import { CelRuntimeError } from './error.ts'
@@ -76,7 +76,7 @@ export function doubleToUint(value: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** A decimal integer as Go reads it; undefined when it is none or does not fit. */
+/** A decimal integer as Go parses it; undefined if invalid or out of range. */
 export function parseCelInt(text: string): CelInt | undefined {
   const value = parseInt64(text)
   return value === undefined ? undefined : intOf(value)

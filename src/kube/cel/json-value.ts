@@ -1,7 +1,7 @@
 /**
- * JSON as CEL values. A view is made when an expression gets there, and looks at the JSON only where the expression does;
- * the type says how to read it: the same text is a string, a timestamp or bytes. Data without a type is taken as it is: an
- * integer is an int, another number a double.
+ * JSON as CEL values. A view is created lazily, and reads the JSON only where the expression does; the type decides how it is
+ * read: the same text is a string, a timestamp or bytes. Data without a type is taken as it is: an integer is an int, another
+ * number a double.
  */
 import { type Json, type JsonObject, equalJson, isJsonObject } from '../json.ts'
 import { parseWordyDuration } from '../wordy-duration.ts'
@@ -14,7 +14,7 @@ import { parseDate, parseTimestamp } from './time.ts'
 import { type CelType, dynType } from './type.ts'
 import { CelArray, CelDouble, CelDuration, CelList, CelMap, CelTimestamp, type CelValue } from './value.ts'
 
-/** Raises a CelRuntimeError if the JSON is not what the type says. */
+/** Throws a CelRuntimeError if the JSON does not match the type. */
 export function celValueOf(json: Json | undefined, type: CelType = dynType): CelValue {
   if (json === null || json === undefined) {
     if (type.kind === 'dyn' ? type.format === undefined || type.nullable : type.nullable) return null
@@ -114,7 +114,7 @@ function readDuration(text: string): CelDuration {
   return new CelDuration(nanos)
 }
 
-/** Base64 in the alphabet of URLs, which is what the server takes here. */
+/** Base64 in the URL alphabet, which the server uses here. */
 function readBytes(text: string): Uint8Array {
   const plain = text.replaceAll(/[\r\n]/g, '')
   if (plain.length % 4 !== 0 || !/^[A-Za-z0-9_-]*={0,2}$/.test(plain)) {
@@ -132,7 +132,7 @@ function listOf(json: readonly Json[], type: CelType): CelList {
   return new JsonList(json, element)
 }
 
-/** Data without a schema is compared as lists and maps that an expression made. */
+/** Data without a schema is compared like lists and maps constructed by an expression. */
 class UntypedList extends CelList {
   readonly #json: readonly Json[]
 
@@ -150,14 +150,14 @@ class UntypedList extends CelList {
   }
 }
 
-/** Each call makes the list of keys anew. */
+/** Each call creates the list of keys. */
 function keysOf(json: JsonObject): readonly string[] {
   const keys = Object.keys(json)
   spendSteps(Math.floor(keys.length / 10))
   return keys
 }
 
-/** One step for each part of a value that no schema describes. */
+/** One step for each part of a value without a schema. */
 function spendOnParts(json: Json | undefined): void {
   spendSteps(1)
   if (typeof json === 'object' && json !== null) Object.values(json).forEach(spendOnParts)
@@ -213,7 +213,7 @@ class JsonList extends CelList {
   }
 }
 
-/** A list of which order and repetition do not matter. */
+/** A set list: order and repetition do not matter. */
 class JsonSet extends JsonList {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
@@ -268,7 +268,7 @@ function scalarKey(value: CelValue): unknown {
   return typeof value === 'string' ? `string ${value}` : value
 }
 
-/** A list of objects that have keys: order does not matter, and adding replaces. */
+/** A map list: order does not matter, and adding replaces. */
 class JsonMapList extends JsonList {
   readonly #keys: readonly string[]
 
@@ -333,7 +333,7 @@ function mergeMapLists(a: CelList, b: CelList, keys: readonly string[]): CelList
   return new MapListArray([...elements.values()], keys)
 }
 
-/** An object of a schema, or a map of one. */
+/** An object of a schema, or a map. */
 export class JsonMap extends CelMap {
   readonly json: JsonObject
   readonly type: CelType
@@ -358,7 +358,7 @@ export class JsonMap extends CelMap {
     return property === undefined ? undefined : this.member(property)
   }
 
-  /** By the name in JSON. Null stands for absence in an object of a schema. */
+  /** By the name in JSON. Null means absent in an object of a schema. */
   member(property: string): CelValue | undefined {
     const value = Object.hasOwn(this.json, property) ? this.json[property] : undefined
     const type = this.type.properties!.get(property)
@@ -393,7 +393,7 @@ export class JsonMap extends CelMap {
     }
     if (!(other instanceof JsonMap)) throw noSuchOverload()
     const theirs = Object.hasOwn(other.json, property) ? other.json[property] : undefined
-    // What the schema does not know and the other does not have is not compared: as on the server.
+    // Fields unknown to the schema and missing in the other are not compared, as on the server.
     if (theirs === undefined) return type === undefined
     spendOnParts(theirs)
     return equalJson(this.json[property], theirs)

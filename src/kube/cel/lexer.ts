@@ -1,4 +1,4 @@
-/** An expression as words. White space and comments are left out; a character that starts no word is an issue. */
+/** Tokens of an expression. White space and comments are skipped; a character that starts no token is an issue. */
 import { type Issue, mostIssues } from './source.ts'
 
 export type TokenKind = 'end' | 'float' | 'int' | 'uint' | 'string' | 'bytes' | 'identifier' | 'escaped' | 'symbol'
@@ -66,7 +66,7 @@ export function readTokens(text: string, issues: Issue[]): readonly Token[] {
 const doubleQuoted = new RegExp(String.raw`^(?:${escape}|[^\\"\n\r])*`, 'u')
 const singleQuoted = new RegExp(String.raw`^(?:${escape}|[^\\'\n\r])*`, 'u')
 
-/** How much the real lexer has read when it gives up: a string that does not end is one piece. */
+/** How far the real lexer reads before it gives up: an unterminated string is one token. */
 function unreadable(text: string, at: number): string {
   const rest = text.slice(at)
   const open = /^[bB]?[rR]?(?:'|")/.exec(rest)?.[0]
@@ -75,7 +75,7 @@ function unreadable(text: string, at: number): string {
   const quote = open.at(-1)!
   const body = (quote === '"' ? doubleQuoted : singleQuoted).exec(rest.slice(open.length))![0]
   const next = rest.slice(open.length + body.length)
-  // A wrong escape is shown up to the character that makes it wrong.
+  // An invalid escape is shown up to the character that makes it invalid.
   const wrong = /^\\(?:[xXuU][0-9a-fA-F]*|[0-3][0-7]?)?[^]?/u.exec(next)?.[0] ?? next.slice(0, 1)
   return open + body + wrong
 }

@@ -1,4 +1,4 @@
-/** All functions that Kubernetes gives to expressions, by name. One name may come from several libraries. */
+/** All functions that Kubernetes provides to expressions, by name. One name may come from several libraries. */
 import { addressFunctions, cidrType, ipType } from './address.ts'
 import { authorizerFunctions } from './authorizer.ts'
 import type { CelFunction, CelOverload } from './function.ts'
@@ -28,7 +28,7 @@ import {
   uintType,
 } from './type.ts'
 
-/** In this order: where the first overload decides, the standard comes first. */
+/** In this order: the standard library comes first where the first overload decides. */
 const libraries: readonly (readonly CelFunction[])[] = [
   standardFunctions,
   urlFunctions,
@@ -51,7 +51,7 @@ function collect(): ReadonlyMap<string, CelFunction> {
 
 export const celFunctions: ReadonlyMap<string, CelFunction> = collect()
 
-/** Names that stand for types: `type(x) == int`. */
+/** Names of types: `type(x) == int`. */
 export const celTypeNames: ReadonlyMap<string, CelType> = new Map([
   ['bool', boolType],
   ['bytes', bytesType],

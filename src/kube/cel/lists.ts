@@ -1,4 +1,4 @@
-/** Functions on lists: order, search, sums, slices; and lists taken as sets. */
+/** Functions on lists: order, search, sums, slices; and lists as sets. */
 import { compareCelValues, containsValue, equalValues, isComparable } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelCost, type CelFunction, functionNamed, traversalCost } from './function.ts'
@@ -82,7 +82,7 @@ function indexOf(list: CelList, wanted: CelValue, backwards: boolean): number {
   return -1
 }
 
-/** What cannot be compared is not equal here. */
+/** Values that cannot be compared are unequal here. */
 function isEqual(a: CelValue, b: CelValue): boolean {
   try {
     return equalValues(a, b)
@@ -92,7 +92,7 @@ function isEqual(a: CelValue, b: CelValue): boolean {
   }
 }
 
-/** The elements of a list, each counted. */
+/** The elements of a list, each counted as a step. */
 function elementsOf(list: CelList): CelValue[] {
   spendSteps(list.size)
   return Array.from(list)
@@ -118,7 +118,7 @@ function flatten(list: CelList, depth: CelInt): readonly CelValue[] {
   return flat
 }
 
-/** By keys that are sorted: stable, unlike the server's, which gives equal keys any order. */
+/** Sorted by keys: stable, unlike the server's, which leaves the order of equal keys open. */
 function sortBy(list: CelList, keys: CelList): CelValue {
   if (list.size !== keys.size) {
     throw new CelRuntimeError(

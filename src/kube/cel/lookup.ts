@@ -1,4 +1,4 @@
-/** Looking into values: fields, keys, indexes, and whether they are there. */
+/** Access to values: fields, keys, indexes, and their presence. */
 import { CelRuntimeError } from './error.ts'
 import { goDouble } from './go-text.ts'
 import { showValue } from './show.ts'
@@ -19,7 +19,7 @@ export function optionalLookup(value: CelValue | undefined): CelOptional {
   return value === undefined ? optionalNone : new CelOptional(value)
 }
 
-/** undefined: absent. An optional gives an optional. */
+/** undefined: absent. An optional returns an optional. */
 export function select(value: CelValue, field: string): CelValue {
   if (value instanceof CelOptional) {
     return value.value === undefined ? optionalNone : optionalLookup(findField(value.value, field))
@@ -49,12 +49,12 @@ export function find(value: CelValue, key: CelValue): CelValue | undefined {
   if (!(value instanceof CelList)) return undefined
   const index = indexOf(key)
   if (index < 0 || index >= value.size) return undefined
-  // A list of a schema insists on an int.
+  // A list of a schema requires an int.
   if (value.equals && !isInt(key)) throw new CelRuntimeError(`unsupported index: ${showValue(key)}`)
   return value.at(Number(index))
 }
 
-/** Any number that is an integer may be an index. */
+/** Any integral number is a valid index. */
 function indexOf(key: CelValue): CelInt {
   if (isInt(key)) return key
   if (key instanceof CelUint) return key.value

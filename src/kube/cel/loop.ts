@@ -1,11 +1,11 @@
-/** Loops over lists and maps: the run-time half of the macros. */
+/** Loops over lists and maps: the run-time part of the macros. */
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type Closure, type EvaluationFrame, absorbed, pay } from './frame.ts'
 import { goTypeOf, showValue } from './show.ts'
 import { spendSteps } from './steps.ts'
 import { CelList, CelMap, CelPairs, type CelValue } from './value.ts'
 
-/** Visits until `visit` says false. */
+/** Visits until `visit` returns false. */
 export type Loop = (frame: EvaluationFrame, visit: () => boolean) => void
 
 export function overElements(range: Closure, slot: number): Loop {
@@ -42,7 +42,7 @@ export function overPairs(range: Closure, first: number, second: number): Loop {
   }
 }
 
-/** Whether the loop takes this element. */
+/** Whether the loop includes this element. */
 export function passes(filter: Closure | undefined, frame: EvaluationFrame): boolean {
   if (!filter) return true
   const value = filter(frame)
@@ -50,7 +50,7 @@ export function passes(filter: Closure | undefined, frame: EvaluationFrame): boo
   return value
 }
 
-/** `all` and `exists`: an error of one element does not matter if another decides. */
+/** `all` and `exists`: an error of one element is ignored if another decides. */
 export function quantifier(loop: Loop, body: Closure, decides: boolean, cost: number): Closure {
   return (frame) => {
     let failure: CelRuntimeError | undefined
@@ -73,7 +73,7 @@ export function quantifier(loop: Loop, body: Closure, decides: boolean, cost: nu
   }
 }
 
-/** `transformMap` and `transformMapEntry`: a key may come once. */
+/** `transformMap` and `transformMapEntry`: keys must be unique. */
 export function mapInsertion(
   macro: 'mapInsert' | 'mapInsertEntry',
   loop: Loop,

@@ -1,6 +1,6 @@
 /**
- * Macros: calls that are rewritten before anything is checked, because they bind names. `list.all(x, x > 0)` is a
- * loop with an accumulator; `opt.optMap(x, x + 1)` a question and a local variable.
+ * Macros: calls that are rewritten before type checking, because they bind names. `list.all(x, x > 0)` is a loop with an
+ * accumulator; `opt.optMap(x, x + 1)` a condition and a local variable.
  */
 import {
   type CelExpression,
@@ -13,7 +13,7 @@ import {
   literal,
 } from './expression.ts'
 
-/** A macro whose arguments are not what it takes. */
+/** A macro with invalid arguments. */
 export class MacroError extends Error {
   readonly at: number
   constructor(at: number, message: string) {
@@ -26,7 +26,7 @@ const accumulator = '@result'
 
 type Expander = (at: number, args: readonly CelExpression[], target: CelExpression) => CelExpression
 
-/** undefined: it is a call like any other. */
+/** undefined: it is an ordinary call. */
 export function expandMacro(
   at: number,
   name: string,
@@ -121,7 +121,7 @@ const existsOne =
     })
   }
 
-/** Collects `body` of those elements that pass `filter`. */
+/** Collects `body` of the elements that pass `filter`. */
 function collect(
   at: number,
   range: CelExpression,

@@ -1,4 +1,4 @@
-/** `format.dns1123Label().validate(text)`: the shapes of names and texts that Kubernetes itself checks, with its words. */
+/** `format.dns1123Label().validate(text)`: the name formats that Kubernetes validates, with its messages. */
 import { type CelFunction, fixedCost, functionNamed } from './function.ts'
 import { parseDate } from './time.ts'
 import { type CelType, listOf, objectTypeNamed, optionalOf, stringType } from './type.ts'
@@ -8,9 +8,9 @@ import { CelArray, CelOpaque, CelOptional, codePoints, optionalNone } from './va
 export const namedFormatType: CelType = objectTypeNamed('kubernetes.NamedFormat')
 
 interface NamedFormat {
-  /** What formats are compared by. */
+  /** The identity of a format for comparisons. */
   readonly text: string
-  /** How long the pattern of it is: a part of the cost. */
+  /** The length of its pattern: part of the cost. */
   readonly patternLength: number
   problems(text: string): readonly string[]
 }
@@ -90,7 +90,7 @@ function labelValue(text: string): readonly string[] {
   return [...problems, unlike(rule, labelText, 'MyValue', 'my_value', '12345')]
 }
 
-/** The check of a `generateName`: neither the dash at the end nor what is before it is looked at. */
+/** The check of a `generateName`: neither the trailing dash nor the character before it is checked. */
 const prefixed =
   (check: (text: string) => readonly string[]) =>
   (text: string): readonly string[] =>

@@ -1,6 +1,6 @@
 /**
- * Calls of operators and functions when the values are there. Comparisons and sums of the usual types take a short way;
- * everything else finds the overload that fits.
+ * Calls of operators and functions at run time. Comparisons and sums of common types have a fast path; everything else looks
+ * up the matching overload.
  */
 import { compareCelValues, equalValues } from './compare.ts'
 import { type CelRuntimeError, noSuchOverload } from './error.ts'
@@ -12,17 +12,17 @@ import { CelList, CelMap, CelOpaque, type CelValue, isOfType, celSizeOf, typeOfV
 
 export const isCelOperator = (name: string): boolean => /^[_!@-]/.test(name)
 
-/** Functions that look at their arguments by themselves say less. */
+/** Functions that check their arguments themselves report less. */
 const terse = new Set(['contains', 'startsWith', 'endsWith', 'matches'])
 
-/** What the server says of arguments that no overload takes. */
+/** The server's message for arguments without a matching overload. */
 export function unfitOperands(name: string, values: readonly CelValue[]): CelRuntimeError {
   if (terse.has(name)) return noSuchOverload()
   if (name === 'size') return noSuchOverload(name)
   return noSuchOverload(`${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`)
 }
 
-/** Operators complain in other words than functions. */
+/** Operators have other messages than functions. */
 export function dispatchOperator(
   name: string,
   overloads: readonly CelOverload[],
@@ -35,12 +35,12 @@ export function dispatchOperator(
   )
   if (fitting && !fitting.cost) spendOnTexts(values)
   if (fitting) return [fitting, fitting.call(values)]
-  // The operators' own code knows which complaint is theirs.
+  // The implementation of the operator reports its own error.
   if (isCelOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
   throw unfitOperands(name, values)
 }
 
-/** A call that costs one may read its texts from end to end. */
+/** A call of cost one may read its texts completely. */
 export function spendOnTexts(values: readonly CelValue[]): void {
   for (const value of values) {
     if (typeof value === 'string' || value instanceof Uint8Array) spendSteps(Math.floor(value.length / 10))
@@ -49,7 +49,7 @@ export function spendOnTexts(values: readonly CelValue[]): void {
 
 export type FastBinary = (frame: EvaluationFrame, a: CelValue, b: CelValue) => CelValue
 
-/** Comparisons and sums of the usual types, without a detour over overloads. */
+/** Comparisons and sums of common types, without overload lookup. */
 export function fastBinary(name: string, overloads: readonly CelOverload[]): FastBinary | undefined {
   switch (name) {
     case '_==_':
@@ -121,7 +121,7 @@ function equalityCost(a: CelValue, b: CelValue): number {
   return Math.ceil(Math.min(celSizeOf(a), celSizeOf(b)) * 0.1)
 }
 
-/** What cannot be compared is unequal: `!=` never fails where `==` does. */
+/** Values that cannot be compared are unequal: `!=` never fails where `==` does. */
 function isUnequal(a: CelValue, b: CelValue): boolean {
   try {
     return !equalValues(a, b)

@@ -16,7 +16,7 @@ export function optionalValue(optional: CelOptional): CelValue {
   return optional.value
 }
 
-/** The compiler knows what these do. */
+/** Implemented by the compiler. */
 const compiled = (): never => {
   throw new CelRuntimeError('no such overload')
 }

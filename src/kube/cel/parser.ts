@@ -1,7 +1,7 @@
 /**
- * From text to tree, by the grammar of CEL. Binary operators are read by their strength; `&&` and `||` are balanced, so
- * that a long chain makes no deep tree. What is wrong is told in the words of the server's parser generator, at least for
- * mistakes that people make; after the first one, reading ends.
+ * The parser, by the grammar of CEL. Binary operators are parsed by precedence; `&&` and `||` are balanced, so that a long
+ * chain makes no deep tree. Errors have the messages of the server's generated parser, at least for common mistakes; parsing
+ * ends after the first one.
  */
 import {
   type CelExpression,
@@ -54,11 +54,11 @@ const operandStart = [
 
 const closers = new Set([')', ']', '}', ',', ':'])
 
-/** Grammar rules call each other so often at most. */
+/** Recursion limit of grammar rules. */
 const deepest = 250
 const longestSource = 100_000
 
-/** The tree; undefined when there are issues. */
+/** The tree; undefined if there are issues. */
 export function parseExpression(text: string, issues: Issue[]): CelExpression | undefined {
   const length = Array.from(text).length
   if (length > longestSource) {
@@ -95,7 +95,7 @@ class Parser {
     const tree = this.#expression()
     const rest = this.#peek()
     if (rest.kind !== 'end') {
-      // One word too many is named as such; more of them do not fit together.
+      // One extra token is reported as such; several are a mismatch.
       const isLast = this.#tokens[this.#position + 1]?.kind === 'end'
       throw this.#problem(isLast ? 'extraneous' : 'mismatched', rest, ['<EOF>'])
     }
@@ -125,7 +125,7 @@ class Parser {
     const token = this.#take(symbol)
     if (token) return token
     const found = this.#peek()
-    // One word too many, or one too few: the server's parser tells these apart by what comes next.
+    // One token too many, or one too few: the server's parser distinguishes these by the next token.
     const next = this.#tokens[this.#position + 1]
     if (next?.kind === 'symbol' && next.text === symbol) throw this.#problem('extraneous', found, expected)
     const isMissing = symbol === ')' ? !startsOperand(found) : symbol === ':' && startsOperand(found)
@@ -203,7 +203,7 @@ class Parser {
       ['-', '-_'],
     ] as const) {
       if (!this.#is(symbol)) continue
-      // A minus before digits belongs to the number: so the least integer can be written.
+      // A minus before digits belongs to the number: so the smallest integer can be written.
       const digits = this.#tokens[this.#position + 1]
       if (symbol === '-' && (digits?.kind === 'int' || digits?.kind === 'float')) return this.#member()
       let count = 0
@@ -271,7 +271,7 @@ class Parser {
     return args
   }
 
-  /** Where something else may stand as well, a wrong word is told what. */
+  /** If other tokens are allowed as well, the message lists them. */
   #expressionOr(...others: readonly string[]): CelExpression {
     if (!startsOperand(this.#peek())) {
       throw this.#problem('mismatched', this.#peek(), inGrammarOrder([...operandStart, ...others]))
@@ -336,7 +336,7 @@ class Parser {
         if (startsOperand(next)) throw this.#problem('extraneous', token, operandStart)
         const problem = this.#problem('mismatched', token, operandStart)
         if (next.kind !== 'end' || closers.has(token.text)) throw problem
-        // Alone at the end it is passed over, and then there is nothing.
+        // A single one at the end is skipped, and then the input ends.
         this.#issues.push({ at: problem.at, message: problem.message })
         throw this.#problem('mismatched', next, operandStart)
       }
@@ -384,7 +384,7 @@ class Parser {
     return isReserved ? literal(start.at, null) : this.#callOrMacro(open.at, dot + token.text, args)
   }
 
-  /** `a.b.C{...}`: looks ahead, and reads only if there is a brace. */
+  /** `a.b.C{...}`: looks ahead, and consumes only if there is a brace. */
   #struct(dot: string): StructExpression | undefined {
     let end = this.#position + 1
     const names = [this.#peek().text]
@@ -445,14 +445,14 @@ class Parser {
   }
 }
 
-/** Sixteen digits are 64 bits. One digit more stands for all that do not fit. */
+/** Sixteen digits are 64 bits. One digit more stands for all that are out of range. */
 const decimal = (text: string): string => {
   if (!text.startsWith('0x')) return text
   const digits = text.slice(2).replace(/^0+(?=[0-9a-fA-F])/, '')
   return BigInt(`0x${digits.slice(0, 17)}`).toString()
 }
 
-/** The order in which the generated parser lists what it would take. */
+/** The order in which the generated parser lists expected tokens. */
 const grammarOrder = ['in', "'=='", "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'"]
 
 function inGrammarOrder(expected: readonly string[]): readonly string[] {
@@ -468,7 +468,7 @@ function startsOperand({ kind, text }: Token): boolean {
   return kind !== 'symbol' || ['[', '{', '(', '.', '-', '!', 'true', 'false', 'null'].includes(text)
 }
 
-/** A tree that is as deep as the logarithm of the number of terms. Each operator keeps its place. */
+/** A tree of logarithmic depth. Each operator keeps its position. */
 function balanced(name: string, terms: readonly CelExpression[], places: readonly number[]): CelExpression {
   const build = (from: number, to: number): CelExpression => {
     const middle = Math.floor((from + to + 1) / 2)

@@ -1,4 +1,4 @@
-/** What mutating policies make: objects to merge, and operations of a JSON patch. */
+/** Results of mutating policies: objects to merge, and JSON patch operations. */
 import type { Json } from '../json.ts'
 import { CelRuntimeError } from './error.ts'
 import { type CelFunction, byLength, functionNamed } from './function.ts'
@@ -16,7 +16,7 @@ import {
   typeOfValue,
 } from './value.ts'
 
-/** The type of an object as a whole; its parts are `Object.spec` and so on. */
+/** The type of a whole object; its parts are `Object.spec` and so on. */
 export const patchObjectType: CelType = objectTypeNamed('Object')
 
 export const jsonPatchType: CelType = objectTypeOf('JSONPatch', {
@@ -49,7 +49,7 @@ function keyText(key: CelValue): string {
   throw new CelRuntimeError(`map key is of type ${typeOfValue(key).name}, not string`)
 }
 
-/** A value as JSON. Parts of an object must be of the type that their place says. */
+/** A value as JSON. Parts of an object must have the type of their place. */
 export function jsonOfMade(value: CelValue, place?: string): Json {
   if (value instanceof CelOpaque && value.content instanceof Map) {
     const { name } = value.type
@@ -58,7 +58,7 @@ export function jsonOfMade(value: CelValue, place?: string): Json {
       throw new CelRuntimeError(`type mismatch: ${why}`)
     }
     const fields = value.content as ReadonlyMap<string, CelValue>
-    // What a patch puts somewhere is named from there.
+    // The value of a patch operation is named relative to its path.
     const below = (field: string): string | undefined => (name === jsonPatchType.name ? undefined : `${name}.${field}`)
     return Object.fromEntries(Array.from(fields, ([field, part]) => [field, jsonOfMade(part, below(field))]))
   }

@@ -1,4 +1,4 @@
-/** `quantity('1.5Gi')`: amounts of resources in expressions. */
+/** `quantity('1.5Gi')`: resource quantities in expressions. */
 import { isMusterError } from '../errors.ts'
 import {
   type Quantity,
@@ -33,7 +33,7 @@ const ofInt = (value: CelValue | undefined): QuantityValue => ({
   scale: 0,
 })
 
-/** Digits end at the first character that is none: what follows them begins with a letter or a sign. */
+/** Digits end at the first other character, which must be a letter or a sign. */
 const shape = /^[+-]?\d*(?:\.\d*)?(?<suffix>(?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/
 const suffixes = /^(?:[numkMGTPE]|[KMGTPE]i|[eE][-+]?\d+)?$/
 
@@ -51,7 +51,7 @@ const powers: ReadonlyMap<string, number> = new Map(
 )
 const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
-/** Up to 18 digits, no finer than nano: that fits into 64 bits for sure, and the server asks no further. */
+/** Up to 18 digits, no finer than nano: that certainly fits into 64 bits. */
 function scaleOf(text: string): number | undefined {
   const [, whole = '', fraction = '', suffix = ''] = /^[+-]?0*((?:[1-9]\d*)?)(?:\.(\d*))?([^]*)$/.exec(text)!
   const digits = whole.length + fraction.length
@@ -63,7 +63,7 @@ function scaleOf(text: string): number | undefined {
   return digits <= 18 && scale >= -9 ? scale : undefined
 }
 
-/** The server's words for a text that is no quantity. */
+/** The server's message for an invalid quantity. */
 function problemOf(text: string): string {
   const suffix = text === '' ? undefined : shape.exec(text)?.groups?.['suffix']
   if (suffix === undefined) {
@@ -73,7 +73,7 @@ function problemOf(text: string): string {
 }
 
 function isQuantity(text: string): boolean {
-  // Blanks around it are for JSON, not for expressions.
+  // White space is allowed in JSON, not in expressions.
   if (!shape.test(text)) return false
   try {
     parseQuantity(text)
@@ -84,7 +84,7 @@ function isQuantity(text: string): boolean {
   }
 }
 
-/** undefined: it has a fraction, is beyond 64 bits, or was written so that the server does not see that it is whole. */
+/** undefined: it has a fraction, exceeds 64 bits, or has a notation in which the server does not detect that it is integral. */
 function integerOf({ quantity, scale }: QuantityValue): CelInt | undefined {
   if (scale === undefined || scale < 0) return undefined
   const value = scale > 18 && quantity.mantissa !== 0n ? undefined : quantityToInteger(quantity)

@@ -1,6 +1,6 @@
 /**
- * Regular expressions of expressions: RE2, whose time is linear in the text whatever the pattern, and whose syntax is
- * not JavaScript's. The engine is loaded when the first pattern is compiled.
+ * Regular expressions in CEL: RE2, whose time is linear in the text for any pattern, and whose syntax is not JavaScript's. The
+ * engine is loaded with the first pattern.
  */
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
@@ -16,11 +16,11 @@ function loadEngine(): typeof RE2JS {
   return engine
 }
 
-/** Patterns come from rules, which are few, and from data, which is not: the oldest goes. */
+/** Patterns from rules are few, patterns from data are not: the oldest is dropped. */
 const compiled = new Map<string, RE2JS>()
 const mostCompiled = 200
 
-/** Raises a CelRuntimeError in the words of Go's parser. */
+/** Throws a CelRuntimeError with the message of Go's parser. */
 export function compilePattern(pattern: string): RE2JS {
   const known = compiled.get(pattern)
   if (known) return known
@@ -28,7 +28,7 @@ export function compilePattern(pattern: string): RE2JS {
   try {
     made = loadEngine().compile(pattern)
   } catch (error) {
-    // The engine is a port of Go's and speaks its words.
+    // The engine is a port of Go's and has its messages.
     throw new CelRuntimeError(error instanceof Error ? error.message : String(error))
   }
   if (compiled.size >= mostCompiled) compiled.delete(compiled.keys().next().value!)
@@ -41,7 +41,7 @@ function find(text: string, pattern: string): string {
   return matcher.find() ? (matcher.group() ?? '') : ''
 }
 
-/** As Go: an empty match right after a match does not count. */
+/** As in Go: an empty match right after a match does not count. */
 function findAll(text: string, pattern: string, limit: CelInt): CelValue {
   const matcher = compilePattern(pattern).matcher(text)
   const found: string[] = []
@@ -54,7 +54,7 @@ function findAll(text: string, pattern: string, limit: CelInt): CelValue {
   return new CelArray(found)
 }
 
-/** Each character of the text may meet each part of the pattern, of which there is one in four characters. */
+/** Each character of the text may meet each part of the pattern; there is one part per four characters. */
 const patternCost = ([text, pattern]: readonly CelValue[]): number =>
   Math.ceil((1 + codePoints(text as string)) * 0.1) * Math.ceil(codePoints(pattern as string) * 0.25)
 

@@ -70,7 +70,7 @@ function prereleasePart(text: string): string | bigint {
   return text
 }
 
-/** `v1.2` and `01.2.3` are meant to be versions too. */
+/** `v1.2` and `01.2.3` are accepted as versions, too. */
 function normalize(text: string): string {
   const whole = text.replace(/^v/, '')
   const [major = '', minor, ...rest] = whole.split('.')
@@ -99,7 +99,7 @@ function order<T extends string | bigint>(a: T, b: T): -1 | 0 | 1 {
 }
 
 function comparePrereleases(a: Semver['prerelease'], b: Semver['prerelease']): -1 | 0 | 1 {
-  // A version without one is the released one, and newer.
+  // A version without a pre-release is the released one, and newer.
   if (a.length === 0 || b.length === 0)
     return order(BigInt(b.length), BigInt(a.length)) === 0 ? 0 : a.length === 0 ? 1 : -1
   for (let index = 0; index < a.length && index < b.length; index++) {

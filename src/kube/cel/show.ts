@@ -1,8 +1,8 @@
-/** Values and their types inside of messages, as Go prints them. */
+/** Values and types in messages, as Go prints them. */
 import { goDouble } from './go-text.ts'
 import { CelDouble, CelTypeValue, CelUint, type CelValue, typeOfValue } from './value.ts'
 
-/** A value inside of a message. */
+/** A value in a message. */
 export function showValue(value: CelValue): string {
   if (typeof value !== 'object' || value === null) return String(value)
   if (value instanceof CelDouble) return goDouble(value.value)
@@ -11,7 +11,7 @@ export function showValue(value: CelValue): string {
   return typeOfValue(value).name
 }
 
-/** The server names the Go type of what cannot be looped over. */
+/** The server names the Go type of a value that cannot be iterated. */
 export function goTypeOf(value: CelValue): string {
   const name = typeOfValue(value).name
   const names: Readonly<Record<string, string>> = {

@@ -1,16 +1,16 @@
 /**
- * The way from a variable to a part of its value: `self`, then names of fields, `@items` of lists, `@keys` and `@values`
- * of maps. It leads to the same place in the schema.
+ * The path from a variable to a part of its value: `self`, then field names, `@items` of lists, `@keys` and `@values` of
+ * maps. It leads to the same place in the schema.
  *
- * Paths are slices as Go has them: a path that is extended shares its memory with the longer one while there is room.
- * So two paths that extend the same one may overwrite each other, and a variable of an inner loop then has the size of
- * another field. That is a mistake of the real server, but a definition that it refuses must be refused here, too.
+ * Paths are slices as in Go: an extended path shares its memory with the longer one while there is capacity. So two paths that
+ * extend the same one may overwrite each other, and a variable of an inner loop then has the size of another field. That is a
+ * bug of the real server, but a definition that it rejects must be rejected here, too.
  */
 import type { Estimate } from './estimate.ts'
 import type { SchemaSize } from './size.ts'
 
 export interface SizePath {
-  /** The memory: steps from `length` on are those of longer paths. */
+  /** The memory: steps from `length` on belong to longer paths. */
   readonly steps: string[]
   readonly length: number
   readonly room: number
@@ -28,7 +28,7 @@ export function pathBelow(path: SizePath | undefined, step: string): SizePath {
   return { steps: path.steps, length: length + 1, room }
 }
 
-/** Undefined where the path leads out of the schema. The first step is the variable: all have the same schema. */
+/** Undefined if the path leaves the schema. The first step is the variable: all have the same schema. */
 export function sizeAt(root: SchemaSize, path: SizePath | undefined): Estimate | undefined {
   const found = path && partAt(root, path)
   return found && { min: 0, max: found.most }

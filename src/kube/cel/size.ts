@@ -1,23 +1,23 @@
 /**
- * How large data under a schema can be. Where the schema sets no limit the largest request does: a list of texts has at
- * most as many items as quotes and commas fit into it.
+ * The maximum size of data under a schema. Without a limit in the schema, the request size is the limit: a list of strings has
+ * at most as many items as quotes and commas fit into a request.
  */
 import type { JSONSchemaProps } from '../types/apiextensions/v1.ts'
 import { escapeName } from './escape.ts'
 
 export interface SchemaSize {
-  /** The most characters, items or entries; none for what has no length. */
+  /** The maximum of characters, items or entries; undefined for values without a length. */
   readonly most: number
-  /** The fewest bytes as JSON. */
+  /** The minimum size as JSON, in bytes. */
   readonly leastBytes: number
-  /** Of an object: by the name that expressions use. */
+  /** Of an object: by the name in expressions. */
   readonly fields?: ReadonlyMap<string, SchemaSize>
   /** Of a list or map. */
   readonly element?: SchemaSize
   readonly key?: SchemaSize
 }
 
-/** In bytes, of the largest request. */
+/** The largest request, in bytes. */
 const largestRequest = 3 * 1024 * 1024
 
 /** How often data of a size fits into one request. */
@@ -25,7 +25,7 @@ export function mostOccurrences({ leastBytes }: SchemaSize): number {
   return Math.floor(largestRequest / (leastBytes + 1))
 }
 
-/** Undefined for data that expressions may not look at. `isRoot`: the schema is that of a whole object. */
+/** Undefined for data that expressions cannot see. `isRoot`: the schema of a whole object. */
 export function sizeOfSchema(given: JSONSchemaProps, isRoot: boolean): SchemaSize | undefined {
   if (given['x-kubernetes-int-or-string'] === true) return { most: textLength(given), leastBytes: 1 }
   const schema = isRoot ? withMeta(given) : given
@@ -58,7 +58,7 @@ function listSize({ items, maxItems }: JSONSchemaProps): SchemaSize | undefined 
   return { most, leastBytes: 2, element }
 }
 
-/** Keys are never looked at: to estimates they have no length. */
+/** Keys are not considered: for estimates they have no length. */
 const keySize: SchemaSize = { most: 0, leastBytes: 2 }
 
 function mapSize({ maxProperties }: JSONSchemaProps, values: JSONSchemaProps): SchemaSize | undefined {
@@ -101,7 +101,7 @@ function textSize(schema: JSONSchemaProps): SchemaSize {
   return { most: isListed ? longest : textLength(schema), leastBytes: 2 }
 }
 
-/** Limits count characters, estimates bytes, of which a character may take four. */
+/** Limits count characters, estimates bytes; a character may take four. */
 function textLength({ maxLength }: JSONSchemaProps): number {
   const most = limit(maxLength)
   return most === undefined ? largestRequest - 2 : most * 4

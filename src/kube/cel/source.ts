@@ -1,4 +1,4 @@
-/** The text of an expression, and how a mistake in it is shown: place, message, the line, a mark below it. */
+/** The text of an expression, and the display of an error in it: position, message, the line, a marker below it. */
 
 export interface Issue {
   /** An index into the text. */
@@ -6,10 +6,10 @@ export interface Issue {
   readonly message: string
 }
 
-/** After so many the server's parser gives up; it shows no more of any kind. */
+/** After this many the server's parser gives up; it shows no more errors of any kind. */
 export const mostIssues = 100
 
-/** In the order of their places, each with the line that it is in. */
+/** In the order of their positions, each with its line. */
 export function describeIssues(text: string, issues: readonly Issue[]): readonly string[] {
   const shown = issues
     .slice(0, mostIssues)
@@ -20,7 +20,7 @@ export function describeIssues(text: string, issues: readonly Issue[]): readonly
   return more > 0 ? [...shown, `${more} more errors were truncated`] : shown
 }
 
-/** A mistake that is nowhere in particular. */
+/** An error without a position. */
 export const nowhere = -1
 
 function describeIssue(text: string, { at, message }: Issue): string {
@@ -34,7 +34,7 @@ function describeIssue(text: string, { at, message }: Issue): string {
   const column = Array.from(text.slice(lineStart, at)).length
   const head = `ERROR: <input>:${line}:${column + 1}: ${message}`
   if (Buffer.byteLength(snippet) > 16_384) return head
-  // Wide characters get wide marks, so that the last one stands below its character.
+  // Wide characters get wide markers, so that the last one is below its character.
   const isWide = (character: string | undefined): boolean => character !== undefined && character > '\u{7f}'
   const dots = characters.slice(0, column).map((character) => (isWide(character) ? '\u{ff0e}' : '.'))
   return `${head}\n | ${snippet}\n | ${dots.join('')}${isWide(characters[column]) ? '\u{ff3e}' : '^'}`

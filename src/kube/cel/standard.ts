@@ -1,4 +1,4 @@
-/** The functions that CEL itself has: conversions, sizes, time; and the signatures of its operators. */
+/** The standard functions of CEL: conversions, sizes, time; and the signatures of its operators. */
 import { parseUint64 } from '../int64.ts'
 import { addValues, divideValues, moduloValues, multiplyValues, negateValue, subtractValues } from './arithmetic.ts'
 import { compareCelValues, containsValue, equalValues } from './compare.ts'
@@ -75,7 +75,7 @@ function parseBool(text: string): boolean | undefined {
   return trueTexts.has(text) ? true : falseTexts.has(text) ? false : undefined
 }
 
-/** `0x1.8p-2`; not a number if it is none. */
+/** `0x1.8p-2`; NaN if it is invalid. */
 function hexDouble(text: string): number {
   const [, sign, whole = '', fraction = '', exponent] =
     /^([+-]?)0[xX]([\da-fA-F]*)(?:\.([\da-fA-F]*))?[pP]([+-]?\d+)$/.exec(text) ?? []
@@ -193,7 +193,7 @@ const calendar = (name: string, ids: readonly [string, string], get: (parts: Cal
     ),
   ])
 
-/** Of a time of day a part, of a duration all of it. */
+/** A component of a timestamp, or the total of a duration. */
 const clock = (
   name: string,
   ids: readonly [string, string, string],
@@ -239,7 +239,7 @@ const time: readonly CelFunction[] = [
     (at, zone) => calendarOf(at, zone).minutes,
     60_000_000_000n,
   ),
-  // The zone of seconds and less does not matter unless it is none.
+  // The time zone does not matter for seconds and less, but must be valid.
   clock(
     'getSeconds',
     ['timestamp_to_seconds', 'timestamp_to_seconds_tz', 'duration_to_seconds'],
@@ -288,7 +288,7 @@ const contains: Call = ([value, container]) => {
   throw noSuchOverload()
 }
 
-/** What the compiler does by itself. */
+/** Implemented by the compiler. */
 const compiled: Call = () => {
   throw noSuchOverload()
 }

@@ -1,6 +1,6 @@
 /**
- * `'%s has %d'.format([name, count])`: the clauses s, d, f, e, b, x, X and o, as the second version of CEL's strings
- * library writes them. The same reading of clauses serves the checker, which knows the types of the arguments.
+ * `'%s has %d'.format([name, count])`: the clauses s, d, f, e, b, x, X and o, as in version 2 of CEL's strings library. The
+ * parser of clauses also serves the checker, which knows the types of the arguments.
  */
 import { CelRuntimeError } from './error.ts'
 import { goDouble, goFixed, goQuote } from './go-text.ts'
@@ -24,7 +24,7 @@ export interface FormatClause {
   readonly precision: number | undefined
 }
 
-/** Calls `write` for plain text and `clause` for each clause with the index of its argument; raises what is malformed. */
+/** Calls `write` for plain text and `clause` for each clause with the index of its argument; throws if malformed. */
 export function readFormat(
   format: string,
   count: number,
@@ -116,7 +116,7 @@ function formatClause({ letter, precision = 6 }: FormatClause, value: CelValue):
   }
 }
 
-/** The server's words for a value that a clause cannot write. */
+/** The server's message for a value that a clause cannot format. */
 export function clauseProblem(letter: string, type: string): string {
   const given = `, was given ${type}`
   switch (letter) {
@@ -149,7 +149,7 @@ function clauseString(value: CelValue): string {
   return text
 }
 
-/** What `string()` gives, where there is such a conversion; of null and types as well. */
+/** The result of `string()`, if there is such a conversion; of null and types as well. */
 export function plainString(value: CelValue): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean' || isInt(value)) return String(value)
@@ -185,7 +185,7 @@ function doubleFor(value: CelValue, letter: string): number {
   throw unfit(letter, value)
 }
 
-/** Numbers that are none, as the American locale writes them. */
+/** NaN and infinities, in the en-US locale. */
 function special(value: number): string | undefined {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '-∞'
@@ -196,7 +196,7 @@ function fixed(value: number, precision: number): string {
   return special(value) ?? grouped(goFixed(Object.is(value, -0) ? 0 : value, precision))
 }
 
-/** Thousands with commas: the server formats for an American reader. */
+/** Thousands separated by commas: the server formats in the en-US locale. */
 function grouped(text: string): string {
   const point = text.indexOf('.')
   const whole = point < 0 ? text : text.slice(0, point)
@@ -207,8 +207,8 @@ function grouped(text: string): string {
 }
 
 /**
- * Superscript digits and a multiplication sign: what the American locale makes of an exponent. The server takes the
- * precision for a width, and always writes six digits.
+ * Superscript digits and a multiplication sign: an exponent in the en-US locale. The server takes the precision for a width,
+ * and always writes six digits.
  */
 function scientific(value: number, width: number): string {
   return (special(value) ?? power(value)).padStart(width)
@@ -254,7 +254,7 @@ function formatMap(map: CelMap): string {
     .join(', ')}}`
 }
 
-/** Inside of a list or map a value is written so that an expression could hold it. */
+/** Inside of a list or map a value is written as a literal. */
 function formatMember(value: CelValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (value instanceof Uint8Array) return `b${goQuote(bytesToText(value))}`

@@ -44,12 +44,12 @@ function lastIndexOf(text: string, part: string, offset: CelInt): CelInt {
   return found < 0 ? -1 : codePoints(text.slice(0, found))
 }
 
-/** The position in JavaScript's units of the character at `index`. */
+/** The UTF-16 position of the character at `index`. */
 function unitsOf(text: string, index: number): number {
   return runes(text).slice(0, index).join('').length
 }
 
-/** `limit` pieces at most; a negative one means all. An empty separator splits into characters. */
+/** At most `limit` pieces; negative means all. An empty separator splits into characters. */
 function split(text: string, separator: string, limit: CelInt): CelValue {
   if (limit === 0) return new CelArray([])
   const pieces = separator === '' ? runes(text) : text.split(separator)
@@ -74,7 +74,7 @@ function replace(text: string, old: string, fresh: string, limit: CelInt): strin
   return text.replaceAll(old, (found) => (left-- > 0 ? fresh : found))
 }
 
-/** At most: what is put in instead may be longer than the text by far. */
+/** An upper limit: the replacement may be much longer than the text. */
 function occurrences(text: string, part: string): number {
   if (part === '') return text.length + 1
   let count = 0
@@ -105,11 +105,11 @@ const quoteEscapes: Readonly<Record<string, string>> = {
 }
 
 function quote(text: string): string {
-  // eslint-disable-next-line no-control-regex -- these are what is to be found
+  // eslint-disable-next-line no-control-regex -- the characters to find
   return `"${text.toWellFormed().replaceAll(/[\u0007\b\f\n\r\t\v\\"]/g, (character) => quoteEscapes[character]!)}"`
 }
 
-/** What Go's unicode.IsSpace calls space. */
+/** White space by Go's unicode.IsSpace. */
 const space = /[\t-\r \u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}]/u
 
 function trim(text: string): string {

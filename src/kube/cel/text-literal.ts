@@ -1,4 +1,4 @@
-/** What a string or bytes literal stands for: quotes off, escapes resolved, line ends made `\n`. */
+/** The value of a string or bytes literal: without quotes, escapes resolved, line ends as `\n`. */
 
 const simple: ReadonlyMap<string, number> = new Map([
   ['a', 7],
@@ -15,7 +15,7 @@ const simple: ReadonlyMap<string, number> = new Map([
   ['?', 63],
 ])
 
-/** The text or bytes, or what is wrong with it. In bytes, an escape is a byte; in a string, a character. */
+/** The text or bytes, or the error. In bytes, an escape is a byte; in a string, a character. */
 export function unquote(source: string, isBytes: boolean): string | Uint8Array | Error {
   const normal = source.replaceAll(/\r\n?/g, '\n')
   const isRaw = /^[rR]/.test(normal)

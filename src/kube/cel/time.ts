@@ -1,6 +1,6 @@
 /**
- * Timestamps and durations: reading, writing, arithmetic and calendar. Years 1 to 9999 and 64-bit nanoseconds, as in Go;
- * a timestamp is written in the zone it was read in, and looked at in UTC unless a zone is named.
+ * Timestamps and durations: parsing, formatting, arithmetic and calendar. Years 1 to 9999 and 64-bit nanoseconds, as in Go; a
+ * timestamp is formatted in the zone it was parsed with, and evaluated in UTC unless a zone is given.
  */
 import { isMusterError } from '../errors.ts'
 import { parseDuration } from '../duration.ts'
@@ -22,7 +22,7 @@ export function timestampOfSeconds(seconds: number | bigint): CelTimestamp {
 
 const pattern = /^(\d{4}-\d\d-\d\d)T(\d\d?:\d\d:\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/
 
-/** RFC 3339 as Go reads it; undefined when it is none. */
+/** RFC 3339 as Go parses it; undefined if invalid. */
 export function parseTimestamp(text: string): CelTimestamp | undefined {
   const [, date, time = '', fraction = '', sign, hours = '0', minutes = '0'] = pattern.exec(text) ?? []
   if (date === undefined || Number(hours) > 24 || Number(minutes) > 60) return undefined
@@ -35,13 +35,13 @@ export function parseTimestamp(text: string): CelTimestamp | undefined {
   return new CelTimestamp(seconds, Number(fraction.slice(0, 9).padEnd(9, '0')), zone + 0)
 }
 
-/** `2026-01-31`; undefined when there is no such day. */
+/** `2026-01-31`; undefined if there is no such day. */
 export function parseDate(text: string): CelTimestamp | undefined {
   const seconds = /^\d{4}-\d\d-\d\d$/.test(text) ? secondsOf(`${text}T00:00:00`) : undefined
   return seconds === undefined ? undefined : new CelTimestamp(seconds, 0)
 }
 
-/** To a Date, February 31 is March 3 and 24 o'clock is tomorrow; to Go they are mistakes. */
+/** `Date` accepts February 31 as March 3 and 24:00 as the next day; Go rejects them. */
 function secondsOf(clock: string): number | undefined {
   const ms = Date.parse(`${clock}Z`)
   return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(clock) ? undefined : ms / 1000
@@ -60,7 +60,7 @@ function zoneText(minutes: number): string {
   return `${minutes < 0 ? '-' : '+'}${two(Math.trunc(size / 60))}:${two(size % 60)}`
 }
 
-/** Go's notation; undefined when it is none. */
+/** Go's notation; undefined if invalid. */
 export function parseCelDuration(text: string): CelDuration | undefined {
   try {
     return new CelDuration(parseDuration(text))
@@ -70,7 +70,7 @@ export function parseCelDuration(text: string): CelDuration | undefined {
   }
 }
 
-/** Seconds as a decimal number: `5400s`, `0.25s`. Digits are those of a double, which is what the server makes of it. */
+/** Seconds as a decimal number: `5400s`, `0.25s`. With the digits of a double, as in the server. */
 export function formatCelDuration({ nanos }: CelDuration): string {
   return `${plainDecimal(durationSeconds(nanos))}s`
 }
@@ -111,7 +111,7 @@ export function timeBetween(from: CelTimestamp, to: CelTimestamp): CelDuration {
   return new CelDuration(BigInt(checkedInt(seconds + BigInt(to.nanos - from.nanos))))
 }
 
-/** What a calendar says. Months and days count from zero, as CEL does; `date` from one. */
+/** Calendar fields. Months and days count from zero, as in CEL; `date` from one. */
 export interface CalendarParts {
   readonly year: number
   readonly month: number

@@ -1,9 +1,9 @@
 /**
- * Types of CEL expressions. A type has a kind, a name and perhaps parameters (`list(string)`); two types are the same
- * when they are written the same. Objects of a schema are known by their name and their fields.
+ * Types of CEL expressions. A type has a kind, a name and optional parameters (`list(string)`); two types are the same if their
+ * text is the same. Objects of a schema are identified by their name and fields.
  *
- * A type that was made from a schema also says how JSON is to be read as a value of it (see `json-value.ts`): those marks
- * (`nullable`, `format`, `listType`, ...) matter to values alone, never to the checker.
+ * A type from a schema also defines how JSON is read as its value (see `json-value.ts`): those attributes (`nullable`, `format`,
+ * `listType`, ...) matter only to values, not to the checker.
  */
 
 export type CelKind =
@@ -23,7 +23,7 @@ export type CelKind =
   | 'timestamp'
   | 'type'
   | 'uint'
-  /** Stands for a type that is to be found: `A` in `list(A)`. */
+  /** A type variable: `A` in `list(A)`. */
   | 'variable'
   /** Data without a schema inside of data with one: not visible to expressions, but compared. */
   | 'preserved'
@@ -32,12 +32,12 @@ export interface CelType {
   readonly kind: CelKind
   readonly name: string
   readonly parameters: readonly CelType[]
-  /** Of an object: by the name that expressions use, which is the escaped one. */
+  /** Of an object: by the (escaped) name in expressions. */
   readonly fields?: ReadonlyMap<string, CelField>
-  /** Of an object: by the name that JSON uses. */
+  /** Of an object: by the name in JSON. */
   readonly properties?: ReadonlyMap<string, CelType>
   readonly nullable?: boolean
-  /** How JSON writes it, where there is a choice: `date` and `date-time` for a timestamp, `int-or-string` for dyn. */
+  /** The JSON representation, where there is a choice: `date` and `date-time` for a timestamp, `int-or-string` for dyn. */
   readonly format?: string
   readonly listType?: 'set' | 'map'
   readonly listKeys?: readonly string[]
@@ -85,7 +85,7 @@ export function typeVariable(name: string): CelType {
   return { kind: 'variable', name, parameters: [] }
 }
 
-/** A type without fields, which only functions can look into: a quantity, a URL. */
+/** A type without fields, accessible only by functions: a quantity, a URL. */
 export function objectTypeNamed(name: string): CelType {
   return { kind: 'object', name, parameters: [] }
 }
@@ -94,7 +94,7 @@ export function opaqueTypeNamed(name: string): CelType {
   return { kind: 'opaque', name, parameters: [] }
 }
 
-/** An object with the given fields, for variables that no schema describes. */
+/** An object with the given fields, for variables without a schema. */
 export function objectTypeOf(name: string, fields: Readonly<Record<string, CelType>>): CelType {
   const entries = Object.entries(fields)
   return {
@@ -110,7 +110,7 @@ export const listType: CelType = listOf(dynType)
 export const mapType: CelType = mapOf(dynType, dynType)
 export const optionalType: CelType = optionalOf(dynType)
 
-/** As messages of the checker write it. */
+/** As in messages of the checker. */
 export function formatType(type: CelType): string {
   switch (type.kind) {
     case 'duration':

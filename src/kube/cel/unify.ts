@@ -1,14 +1,13 @@
 /**
- * Type variables and what they stand for. Checking `[1].map(x, x + y)` has to find types that nobody wrote down: a call
- * of a generic function gets fresh variables, and each comparison of types may bind some. A comparison that fails binds
- * nothing.
+ * Type variables and their bindings. Checking `[1].map(x, x + y)` has to infer types: a call of a generic function gets fresh
+ * variables, and each comparison of types may bind some. A failed comparison binds nothing.
  */
 import { type CelType, dynType, formatType, isDynamic, sameType } from './type.ts'
 
 export class Substitution {
   #bindings: ReadonlyMap<string, CelType> = new Map()
 
-  /** Whether `from` may be used where `to` is wanted; binds variables if so. */
+  /** Whether `from` is assignable to `to`; binds variables if so. */
   assign(from: CelType, to: CelType): boolean {
     return this.assignAll([from], [to])
   }
@@ -20,7 +19,7 @@ export class Substitution {
     return true
   }
 
-  /** The type with everything known put in; what stays unknown is dyn if `unknownIsDyn`. */
+  /** The type with all bindings substituted; unbound variables become dyn if `unknownIsDyn`. */
   resolve(type: CelType, unknownIsDyn = false): CelType {
     return substitute(this.#bindings, type, unknownIsDyn)
   }
@@ -66,12 +65,12 @@ function isAssignable(bindings: Bindings, from: CelType, to: CelType): boolean {
   }
 }
 
-/** Types that null may stand for: what is not a plain value. */
+/** Types that accept null: those that are not plain values. */
 function isNullable({ kind }: CelType): boolean {
   return kind === 'null' || kind === 'opaque' || kind === 'object' || kind === 'duration' || kind === 'timestamp'
 }
 
-/** undefined: the variable is free, but may not stand for `type`, because it is a part of it. */
+/** undefined: the variable is free, but cannot be bound to `type`, because it is a part of it. */
 function bindVariable(bindings: Bindings, type: CelType, variable: CelType): boolean | undefined {
   if (sameType(type, variable)) return true
   const bound = bindings.get(variable.name)
@@ -96,7 +95,7 @@ function occursIn(bindings: ReadonlyMap<string, CelType>, variable: CelType, typ
   return type.parameters.some((parameter) => occursIn(bindings, variable, parameter))
 }
 
-/** Of two types that go together, the one that says less. */
+/** Of two compatible types, the more general one. */
 export function mostGeneral(a: CelType, b: CelType): CelType {
   return saysLess(a, b) ? a : b
 }

@@ -1,6 +1,6 @@
 /**
- * `url('https://example.com:80/path')`: URLs as Go reads them, which is not how browsers do. Only absolute ones and
- * absolute paths are URLs here.
+ * `url('https://example.com:80/path')`: URLs as Go parses them, which differs from browsers. Only absolute URLs and absolute
+ * paths are valid.
  */
 import { parseAddress } from './address.ts'
 import { CelRuntimeError } from './error.ts'
@@ -16,7 +16,7 @@ interface Url {
   readonly host: string
   readonly path: string
   readonly query: string
-  /** Written again from its parts: what is compared. */
+  /** Rebuilt from its parts, for comparison. */
   readonly text: string
 }
 
@@ -26,7 +26,7 @@ const fail = (message: string): UrlError => new UrlError(message)
 
 type Part = 'host' | 'path' | 'query' | 'user' | 'zone'
 
-/** Characters besides letters and digits that stay as they are. */
+/** Characters besides letters and digits that are not escaped. */
 const plain: Readonly<Record<Part, string>> = {
   host: '-_.~!$&\'()*+,;=:[]<>"',
   zone: '-_.~!$&\'()*+,;=:[]<>"',
@@ -81,7 +81,7 @@ function escape(text: string, part: Part): string {
   return escaped
 }
 
-/** The path as it was written if that is a proper way to write it. */
+/** The path as it was written, if that is a valid encoding. */
 function escapedPath(raw: string): string {
   const path = unescape(raw, 'path')
   const proper = Array.from(raw).every((character) => isPlain(character, 'path') || "!'()*[]%".includes(character))
@@ -91,7 +91,7 @@ function escapedPath(raw: string): string {
 const hasControl = (text: string): boolean =>
   Array.from(text).some((character) => character < ' ' || character === '\u{7f}')
 
-/** `forRequest`: relative forms and fragments are not known. */
+/** `forRequest`: no relative forms and no fragments. */
 function parseReference(text: string, forRequest: boolean): Url {
   if (hasControl(text)) throw fail('net/url: invalid control character in URL')
   if (text === '' && forRequest) throw fail('empty url')
@@ -165,7 +165,7 @@ function assertIpv6(host: string): void {
   if (isIpv4) throw fail('invalid IP-literal')
 }
 
-/** The server's words for what is wrong with a URL; undefined: nothing. */
+/** The server's message for an invalid URL; undefined: it is valid. */
 export function urlProblem(text: string): string | undefined {
   try {
     parseReference(text, true)
@@ -202,7 +202,7 @@ function queryOf(query: string): CelValue {
       const value = unescape(equals < 0 ? '' : pair.slice(equals + 1), 'query')
       values.set(key, [...(values.get(key) ?? []), value])
     } catch (error) {
-      // A pair that cannot be read is left out.
+      // An invalid pair is skipped.
       if (!(error instanceof UrlError)) throw error
     }
   }

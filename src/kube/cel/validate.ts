@@ -1,4 +1,4 @@
-/** What is refused although its types fit: constants that can never work, lists of mixed types, wrong format strings. */
+/** Checks beyond types: constants that always fail, lists of mixed types, invalid format strings. */
 import type { CheckedExpression } from './check.ts'
 import { CelRuntimeError } from './error.ts'
 import { type CelCall, type CelExpression, partsOf } from './expression.ts'
@@ -94,7 +94,7 @@ function outsideFormat(node: CelExpression): readonly CelExpression[] {
   return [node, ...partsOf(node).flatMap(outsideFormat)]
 }
 
-/** The same but for type variables that were never found. */
+/** The same except for unbound type variables. */
 function isEquivalent(a: CelType, b: CelType): boolean {
   return (
     a.kind === b.kind &&
@@ -123,7 +123,7 @@ class ClauseProblem extends Error {
   }
 }
 
-/** A constant format with its arguments in a list literal can be checked before it runs. */
+/** A constant format with its arguments in a list literal is checked before it runs. */
 function validateFormat(node: CelCall, { types }: CheckedExpression, issues: Issue[]): void {
   const [format, args] = [node.target, node.args[0]]
   if (format?.kind !== 'literal' || typeof format.value !== 'string' || args?.kind !== 'list') return

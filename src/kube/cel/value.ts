@@ -1,18 +1,18 @@
 /**
- * Values of CEL expressions, and the JavaScript that stands for them:
+ * Values of CEL expressions, and their representation in JavaScript:
  *
  * | CEL       | JavaScript                                                            |
  * | --------- | --------------------------------------------------------------------- |
  * | bool      | boolean                                                               |
  * | int       | number while it is a safe integer, bigint beyond: never both for one  |
  * | uint      | {@link CelUint}                                                       |
- * | double    | {@link CelDouble}: integers are many and doubles few, so these pay    |
+ * | double    | {@link CelDouble}: boxed, because integers are common and doubles rare |
  * | string    | string                                                                |
  * | bytes     | Uint8Array                                                            |
  * | null      | null                                                                  |
  * | timestamp | {@link CelTimestamp}                                                  |
  * | duration  | {@link CelDuration}                                                   |
- * | list, map | {@link CelList}, {@link CelMap}: made by an expression, or a view of JSON |
+ * | list, map | {@link CelList}, {@link CelMap}: constructed by an expression, or a view of JSON |
  * | optional  | {@link CelOptional}                                                   |
  * | others    | {@link CelOpaque}: a quantity, an address, an authorizer              |
  * | type      | {@link CelTypeValue}                                                  |
@@ -67,9 +67,9 @@ export class CelDouble {
   }
 }
 
-/** A point of time. It remembers the zone that it was written in, and is written in that zone again. */
+/** A timestamp. It keeps the zone that it was parsed with, and is formatted in that zone. */
 export class CelTimestamp {
-  /** Since the epoch, rounded down. */
+  /** Seconds since the epoch, rounded down. */
   readonly seconds: number
   readonly nanos: number
   readonly zoneMinutes: number
@@ -88,7 +88,7 @@ export class CelDuration {
 }
 
 export class CelOptional {
-  /** undefined: there is none. */
+  /** undefined: absent. */
   readonly value: CelValue | undefined
   constructor(value?: CelValue) {
     this.value = value
@@ -104,7 +104,7 @@ export class CelTypeValue {
   }
 }
 
-/** A value that only functions can look into. */
+/** A value that only functions can access. */
 export class CelOpaque {
   readonly type: CelType
   readonly content: unknown
@@ -114,12 +114,12 @@ export class CelOpaque {
   }
 }
 
-/** A list; `Lists` of JSON make their elements when they are asked for. */
+/** A list; lists of JSON create their elements on access. */
 export abstract class CelList implements Iterable<CelValue> {
   abstract readonly size: number
   /** `index` is within bounds. */
   abstract at(index: number): CelValue
-  /** Lists that are sets or maps to Kubernetes compare and add in their own way; undefined: as lists do. */
+  /** Set and map lists of Kubernetes have their own comparison and addition; undefined: as for lists. */
   equals?(other: CelList): boolean
   plus?(other: CelList): CelList
 
@@ -142,7 +142,7 @@ export class CelArray extends CelList {
   }
 }
 
-/** Two lists in a row. Adding costs one however long they are, so nothing is copied. */
+/** Two concatenated lists. Adding costs one for any length, so nothing is copied. */
 export class CelConcatenation extends CelList {
   readonly size: number
   readonly #left: CelList
@@ -159,7 +159,7 @@ export class CelConcatenation extends CelList {
     const isLeft = index < this.#left.size
     let part = isLeft ? this.#left : this.#right
     let rest = isLeft ? index : index - this.#left.size
-    // Not by recursion: a chain may be longer than the stack.
+    // Iterative: a chain may be longer than the stack.
     while (part instanceof CelConcatenation) {
       spendSteps(1)
       const { size } = part.#left
@@ -184,17 +184,17 @@ export class CelConcatenation extends CelList {
 
 export abstract class CelMap {
   abstract readonly size: number
-  /** undefined: there is no such key. A key that the map cannot have may raise an error. */
+  /** undefined: no such key. A key of an invalid type may throw. */
   abstract find(key: CelValue): CelValue | undefined
   abstract keys(): Iterable<CelValue>
-  /** Objects of a schema compare what the schema does not know as well; undefined: as maps do. */
+  /** Objects of a schema also compare fields that the schema does not know; undefined: as for maps. */
   equals?(other: CelMap): boolean
 }
 
 type PlainKey = string | boolean | number | bigint
 type Entries = ReadonlyMap<PlainKey, { readonly key: CelValue; readonly value: CelValue }>
 
-/** A map that an expression made. Keys are strings, bools, ints and uints; numbers that are equal are the same key. */
+/** A map constructed by an expression. Keys are strings, bools, ints and uints; equal numbers are the same key. */
 export class CelEntries extends CelMap {
   readonly #entries: Entries
 
@@ -223,11 +223,11 @@ export class CelEntries extends CelMap {
   }
 }
 
-/** A map in the making. */
+/** A map under construction. */
 export class CelPairs {
   readonly #entries = new Map<PlainKey, { readonly key: CelValue; readonly value: CelValue }>()
 
-  /** False when the key is there already. */
+  /** False if the key exists. */
   add(key: CelValue, value: CelValue): boolean {
     const plain = makeKey(key)
     if (this.#entries.has(plain)) return false
@@ -241,11 +241,11 @@ export class CelPairs {
 }
 
 function makeKey(key: CelValue): PlainKey {
-  // Keys of other types can be made, but nothing finds them again.
+  // Keys of other types can be stored, but never found.
   return plainKey(key) ?? (key instanceof CelDouble ? `double ${key.value}` : typeOfValue(key).name)
 }
 
-/** Equal numbers of any type find the same entry; undefined: nothing can be found by it. */
+/** Equal numbers of any type find the same entry; undefined: never found. */
 function plainKey(key: CelValue): PlainKey | undefined {
   if (typeof key === 'string' || typeof key === 'boolean' || typeof key === 'number' || typeof key === 'bigint')
     return key
@@ -254,7 +254,7 @@ function plainKey(key: CelValue): PlainKey | undefined {
   return undefined
 }
 
-/** The one representation of an integer: a number if that is exact. */
+/** The canonical representation of an integer: a number if that is exact. */
 export function intOf(value: bigint): CelInt {
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
 }
@@ -263,7 +263,7 @@ export function isInt(value: CelValue): value is CelInt {
   return typeof value === 'number' || typeof value === 'bigint'
 }
 
-/** The type of a value as `type()` gives it: without parameters. */
+/** The type of a value as `type()` returns it: without parameters. */
 export function typeOfValue(value: CelValue): CelType {
   switch (typeof value) {
     case 'boolean':
@@ -288,7 +288,7 @@ export function typeOfValue(value: CelValue): CelType {
   return value.type
 }
 
-/** Whether a value may be passed where `type` is declared. Of a list or map only the first element is looked at. */
+/** Whether a value is assignable to `type`. Of a list or map only the first element is checked. */
 export function isOfType(value: CelValue, type: CelType): boolean {
   if (type.kind === 'dyn' || type.kind === 'variable') return true
   if (type.name !== typeOfValue(value).name) return false
@@ -301,7 +301,7 @@ export function isOfType(value: CelValue, type: CelType): boolean {
   return true
 }
 
-/** What `value` counts as in costs: elements of a list, characters of a string, 1 of anything else. */
+/** The size of `value` for costs: elements of a list, characters of a string, 1 for anything else. */
 export function celSizeOf(value: CelValue): number {
   if (typeof value === 'string') return codePoints(value)
   if (value instanceof CelList || value instanceof CelMap) return value.size
@@ -315,7 +315,7 @@ function hasSize(content: unknown): content is { readonly size: number } {
   return typeof content === 'object' && content !== null && 'size' in content && typeof content.size === 'number'
 }
 
-/** CEL counts characters, JavaScript halves of them. */
+/** CEL counts code points, JavaScript UTF-16 units. */
 export function codePoints(text: string): number {
   let count = text.length
   for (let index = 0; index < text.length - 1; index++) {
@@ -331,7 +331,7 @@ export function codePoints(text: string): number {
   return count
 }
 
-/** Absent, empty or null: what `optional.ofNonZeroValue` leaves out. */
+/** Absent, empty or null: the values that `optional.ofNonZeroValue` omits. */
 export function isZeroCelValue(value: CelValue): boolean {
   switch (typeof value) {
     case 'boolean':
@@ -350,7 +350,7 @@ export function isZeroCelValue(value: CelValue): boolean {
   if (value instanceof CelDuration) return value.nanos === 0n
   if (value instanceof CelTimestamp) return value.seconds === -62_135_596_800 && value.nanos === 0
   if (value instanceof Uint8Array) return value.length === 0
-  // Views of JSON do not say that they are empty: to the server they never are.
+  // Views of JSON do not report that they are empty: for the server they never are.
   if (value instanceof CelArray || value instanceof CelConcatenation) return value.size === 0
   if (value instanceof CelEntries) return value.size === 0
   return false

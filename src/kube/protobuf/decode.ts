@@ -1,26 +1,26 @@
 /**
- * Objects of built-in kinds out of protobuf, which Go clients send by preference: the bytes `k8s\0`, then an envelope
- * that says the kind, in it the message.
+ * Decodes objects of built-in kinds from protobuf, which Go clients prefer: the bytes `k8s\0`, then an envelope with the kind,
+ * in it the message.
  *
- * The result is the JSON that Go would write for the same object, to the last empty member: what a pointer holds is
- * shown even if it is zero, an empty value is not shown where Go omits it, and where it does not, it is shown even if
- * nobody sent it. So it makes no difference to a server in which of the two an object came.
+ * The result is the JSON that Go would write for the same object, to the last empty member: a pointer is written even if its
+ * value is zero, an empty value is omitted where Go has omitempty, and written otherwise even if it was not sent. So a server
+ * need not care in which encoding an object arrived.
  */
 import type { Json, JsonObject } from '../json.ts'
 import { decodeSpecial, schemaMessage, zeroOfSpecial } from './special.ts'
 import { type ProtobufField, type Message, messageNamed, messageOfKind } from './table.ts'
 import { WireReader, delimited, fixed64, malformedProtobuf, varint } from './wire.ts'
 
-/** What stands around every object on the wire (`runtime.Unknown`). */
+/** The envelope of every object (`runtime.Unknown`). */
 export interface Envelope {
   readonly apiVersion: string
   readonly kind: string
   readonly message: Uint8Array
 }
 
-/** Deeper than any object; a schema in a definition is the only kind of message that holds itself. */
+/** Deeper than any object; JSON schemas in CRDs are the only recursive message. */
 const deepest = 250
-/** More inner messages than three megabytes hold in earnest: an empty one takes two bytes and becomes far more. */
+/** More inner messages than a legitimate body of three megabytes has: an empty one takes two bytes and expands. */
 const mostMessages = 400_000
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -55,7 +55,7 @@ export function isProtobuf(bytes: Uint8Array): boolean {
 }
 
 /**
- * The object in an envelope; undefined when its kind is not a built-in one.
+ * The object in an envelope; undefined if its kind is not built in.
  * @throws InvalidProtobuf
  */
 export function decodeEnvelope({ apiVersion, kind, message }: Envelope): JsonObject | undefined {
@@ -64,14 +64,14 @@ export function decodeEnvelope({ apiVersion, kind, message }: Envelope): JsonObj
 }
 
 /**
- * The object in these bytes; undefined when its kind is not a built-in one.
+ * The object in these bytes; undefined if its kind is not built in.
  * @throws InvalidProtobuf
  */
 export function decodeProtobuf(bytes: Uint8Array): JsonObject | undefined {
   return decodeEnvelope(openEnvelope(bytes))
 }
 
-/** How far a decoding has come: depth now, and inner messages in all. */
+/** Progress of a decoding: current depth, and inner messages in total. */
 interface Progress {
   depth: number
   messages: number
@@ -81,7 +81,7 @@ function decodeMessage(message: Message, bytes: Uint8Array, progress: Progress):
   if (++progress.messages > mostMessages) throw malformedProtobuf(`there are more than ${mostMessages} messages in one`)
   if (++progress.depth > deepest) throw malformedProtobuf(`messages are nested deeper than ${deepest} levels`)
   const { fields, byNumber, unwrapped } = message
-  // Inner messages wait as bytes: one that comes twice is merged, and that is what putting the bytes together does.
+  // Inner messages are kept as bytes: a repeated one is merged, which is the same as concatenating the bytes.
   const found: (Json | Uint8Array | undefined)[] = []
   const reader = new WireReader(bytes)
   while (!reader.done) {
@@ -201,7 +201,7 @@ function assemble(
 
 const nothing = new Uint8Array()
 
-/** What Go shows for a value that nobody set. */
+/** What Go writes for an unset value. */
 function zeroOf(field: ProtobufField, progress: Progress): Json {
   if (field.pointer) return null
   switch (field.scalar) {

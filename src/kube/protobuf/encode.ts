@@ -1,6 +1,6 @@
 /**
- * Objects of built-in kinds into protobuf, byte for byte as Go writes them: fields in the order of their numbers,
- * values that are no pointers even when they are zero, the keys of maps sorted.
+ * Encodes objects of built-in kinds to protobuf, byte for byte as Go does: fields in the order of their numbers, non-pointers
+ * even if they are zero, map keys sorted.
  */
 import { isMusterError } from '../errors.ts'
 import { ownMember } from '../json-member.ts'
@@ -11,8 +11,8 @@ import { type ProtobufField, type Message, messageNamed, messageOfKind } from '.
 import { WireWriter, delimited } from './wire.ts'
 
 /**
- * The object with its envelope, ready for the wire; undefined when protobuf cannot say it: its kind is not a built-in
- * one, or a member has another type than its kind allows.
+ * The object with its envelope; undefined if it cannot be encoded: its kind is not built in, or a member has another type
+ * than its kind allows.
  */
 export function encodeProtobuf(object: JsonObject): Uint8Array | undefined {
   const { apiVersion, kind } = object
@@ -27,7 +27,7 @@ export function encodeProtobuf(object: JsonObject): Uint8Array | undefined {
   }
 }
 
-/** One event of a watch: its object is an envelope of its own. Each event goes out after its length in four bytes. */
+/** One watch event: its object has its own envelope. Each event is preceded by its length in four bytes. */
 export function encodeWatchEvent(type: string, object: JsonObject): Uint8Array | undefined {
   const inner = encodeProtobuf(object)
   return (
@@ -48,7 +48,7 @@ const prefix = Uint8Array.of(107, 56, 115, 0)
 
 function seal(apiVersion: string, kind: string, write: (writer: WireWriter) => void): Uint8Array {
   const writer = new WireWriter()
-  // How the message is encoded and of what type it is: Go leaves both empty, and writes them.
+  // Content encoding and content type: Go leaves both empty, and writes them.
   writer.text('')
   writer.tag(4, delimited)
   writer.text('')
@@ -82,7 +82,7 @@ function writeField(field: ProtobufField, value: Json | undefined, writer: WireW
     if (!isJsonObject(value)) throw unfit('a map', value)
     for (const key of Object.keys(value).toSorted().toReversed()) writeEntry(field, key, value[key], writer)
   } else if (value !== undefined && value !== null) writeValue(field, value, writer)
-  // What is no pointer is written even if nobody set it; bytes are never set by themselves.
+  // Non-pointers are written even if unset; bytes are not.
   else if (!field.pointer && field.scalar !== 'bytes') writeValue(field, zeroOf(field), writer)
 }
 

@@ -1,6 +1,6 @@
 /**
- * Messages whose JSON is not an object of their fields. In Go each has a `MarshalJSON` of its own: an amount is a text,
- * a port is a number or a text, a point of time is written out, and what is JSON inside of protobuf is itself.
+ * Messages with a JSON form of their own. In Go each has a `MarshalJSON`: a Quantity is a string, an IntOrString a number or a
+ * string, a Time is formatted, and raw JSON inside of protobuf is itself.
  */
 import { type Json, parseJson, stringifyJson } from '../json.ts'
 import { formatDuration, parseDuration, parseTime } from '../duration.ts'
@@ -11,13 +11,13 @@ import type { Special } from './table.ts'
 import { WireReader, type WireWriter, delimited, malformedProtobuf, varint } from './wire.ts'
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
-/** The one message that special ones hold. */
+/** The only message that special ones contain. */
 export const schemaMessage = 'apiextensions/v1.JSONSchemaProps'
-/** Year 1, where Go's time begins: the time that nobody set. */
+/** Year 1, Go's zero time. */
 const zeroTime = -62_135_596_800
 const lastTime = 253_402_300_799
 
-/** What is shown where nothing was set, and it is no pointer. */
+/** What is written for an unset non-pointer. */
 export function zeroOfSpecial(special: Special): Json {
   switch (special) {
     case 'quantity':
@@ -118,7 +118,7 @@ function decodeRaw(bytes: Uint8Array): Json {
   try {
     return parseJson(utf8.decode(raw))
   } catch {
-    // The parser's message would quote what may be a secret.
+    // The parser's message would quote a value that may be a secret.
     throw malformedProtobuf('a member that holds JSON holds none')
   }
 }
@@ -129,7 +129,7 @@ function decodeSchemaOr(special: Special, bytes: Uint8Array, decodeSchema: (byte
   let schema: Uint8Array | undefined
   for (const reader = new WireReader(bytes); !reader.done;) {
     const tag = reader.tag()
-    // The boolean comes first, the list comes second.
+    // The boolean has number one, the list number two.
     if (special === 'schemaorbool' && tag === 8) allows = reader.bool()
     else if (tag === (special === 'schemaorbool' ? 18 : 10)) schema = reader.delimited()
     else if (special === 'schemaorarray' && tag === 18) list.push(decodeSchema(reader.delimited()))
@@ -141,7 +141,7 @@ function decodeSchemaOr(special: Special, bytes: Uint8Array, decodeSchema: (byte
   return special === 'schemaorbool' ? allows : null
 }
 
-/** Writes what stands inside of the message; nothing for a value that is not set. */
+/** Writes the contents of the message; nothing for an unset value. */
 export function encodeSpecial(
   special: Special,
   value: Json,
@@ -219,7 +219,7 @@ function encodeSchemaOr(special: Special, value: Json, writer: WireWriter, encod
     }
 }
 
-/** The value does not have the type that the message needs. It is not quoted: it may be a secret. */
+/** The value does not have the type of the message. It is not quoted: it may be a secret. */
 export function unfit(wanted: string, value: Json | undefined): MusterError {
   const kind = value === null ? 'null' : isJsonArray(value) ? 'a list' : `a value of type ${typeof value}`
   return malformedProtobuf(`where ${wanted} belongs there is ${kind}`)

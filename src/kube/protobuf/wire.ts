@@ -1,9 +1,9 @@
 /**
- * The wire format of protobuf: a message is a row of fields, each a tag (number and wire type) and a value. A value is
- * a number of variable length, eight or four fixed bytes, or a length and that many bytes: texts and inner messages.
+ * The protobuf wire format: a message is a sequence of fields, each a tag (number and wire type) and a value. A value is a
+ * varint, eight or four fixed bytes, or a length and that many bytes: strings and inner messages.
  *
- * Nothing here knows what a field means. Reading never goes past the end and never allocates more than the input has;
- * writing goes backwards, because a length stands before what it measures.
+ * This file does not know the meaning of fields. Reading never goes past the end and never allocates more than the input has;
+ * writing goes backwards, because a length precedes its content.
  */
 import { MusterError } from '../errors.ts'
 
@@ -13,14 +13,14 @@ export const varint = 0
 export const fixed64 = 1
 export const delimited = 2
 
-/** Groups are obsolete, but may still be nested by somebody who means ill. */
+/** Groups are obsolete, but hostile input may still nest them. */
 const deepestGroup = 100
 
 export function malformedProtobuf(why: string): MusterError {
   return new MusterError('InvalidProtobuf', why)
 }
 
-/** A place in a message, moving forward. */
+/** A reader of a message. */
 export class WireReader {
   readonly bytes: Uint8Array
   #at = 0
@@ -50,7 +50,7 @@ export class WireReader {
     return this.#low | 0
   }
 
-  /** A bigint only where a number would not be exact. */
+  /** A bigint only if a number would not be exact. */
   int64(): number | bigint {
     this.#varint()
     const high = this.#high | 0
@@ -71,14 +71,14 @@ export class WireReader {
   /** A view of the next value, not a copy. */
   delimited(): Uint8Array {
     this.#varint()
-    // The upper half is a length beyond memory, or a negative one.
+    // A non-zero upper half is a length beyond memory, or a negative one.
     if (this.#high !== 0) throw malformedProtobuf('proto: negative length found during unmarshaling')
     const length = this.#low
     const at = this.#take(length)
     return this.bytes.subarray(at, at + length)
   }
 
-  /** Passes over a value that nobody knows. */
+  /** Skips an unknown value. */
   skip(tag: number, depth = 0): void {
     switch (tag & 7) {
       case 0:
@@ -133,12 +133,12 @@ export class WireReader {
   }
 }
 
-/** A buffer that is filled from its end to its beginning. */
+/** A buffer that is filled from the end. */
 export class WireWriter {
   #bytes: Buffer = Buffer.allocUnsafe(512)
   #at = 512
 
-  /** How much is written: the difference of two is the length of what was written between. */
+  /** The number of bytes written: the difference of two is the length of what was written in between. */
   get length(): number {
     return this.#bytes.length - this.#at
   }
@@ -192,7 +192,7 @@ export class WireWriter {
     this.prefix(Uint8Array.from(bytes))
   }
 
-  /** The place for that many bytes. It may move everything: ask it before touching the buffer. */
+  /** Reserves that many bytes. May reallocate: call it before touching the buffer. */
   #claim(length: number): number {
     if (length > this.#at) {
       const written = this.finish()

@@ -1,15 +1,15 @@
 /**
- * Where zero and absent are the same value. The API server keeps an object of a built-in kind as a Go struct: a field that
- * is no pointer holds its zero value when a client leaves it out, and the server leaves a zero value out when it answers
- * (`omitempty`). No client can tell the two apart, so neither may be reported as a difference to the other. A pointer
- * (`allowPrivilegeEscalation`, `replicas`, `emptyDir`) and an entry of a map (a label, a key of a ConfigMap) keep presence.
+ * Fields for which zero and absent are the same. The API server keeps an object of a built-in kind as a Go struct: a non-pointer
+ * field has its zero value if a client omits it, and the server omits a zero value in responses (`omitempty`). No client can
+ * distinguish the two, so the one must not be reported as drift from the other. A pointer (`allowPrivilegeEscalation`,
+ * `replicas`, `emptyDir`) and a map entry (a label, a key of a ConfigMap) keep presence.
  */
 import { isJsonObject, type Json } from '../json.ts'
 import { isJsonArray, ownMember } from '../json-member.ts'
 import { isZeroQuantity, parseQuantity } from '../quantity.ts'
 import { type ProtobufField, type Message, messageNamed } from './table.ts'
 
-/** The field of a message that shows as this member, those of inlined messages included. */
+/** The field of a message for this member, including those of inlined messages. */
 export function fieldNamed(message: Message, name: string): ProtobufField | undefined {
   let known = byName.get(message)
   if (!known) byName.set(message, (known = new Map(shownFields(message).map((field) => [field.name, field]))))
@@ -22,12 +22,12 @@ function shownFields({ fields }: Message): readonly ProtobufField[] {
   return fields.flatMap((field) => (field.name === '' ? shownFields(messageNamed(field.type)) : [field]))
 }
 
-/** The message of a field's value, of its items or of its entries; undefined where that is no message. */
+/** The message type of a field's value, items or entries; undefined if it is not a message. */
 export function fieldMessageOf({ scalar, special, type }: ProtobufField): Message | undefined {
   return scalar || special ? undefined : messageNamed(type)
 }
 
-/** Whether the API server keeps `value` in this field as it keeps no value. JSON's `null` is no value in Go. */
+/** Whether the API server keeps `value` in this field as if it were absent. JSON `null` is absent in Go. */
 export function isZeroValue(value: Json | undefined, field: ProtobufField): boolean {
   if (value === undefined || value === null) return true
   if (field.many === 'list') return isJsonArray(value) && value.length === 0
@@ -36,7 +36,7 @@ export function isZeroValue(value: Json | undefined, field: ProtobufField): bool
 }
 
 function isZero(value: Json, field: ProtobufField): boolean {
-  // Bytes that are always written are so as `null` or `""`.
+  // Bytes without omitempty are written as `null` or `""`.
   if (field.scalar === 'bytes' && field.always) return false
   if (field.scalar) return value === '' || value === 0 || value === false
   if (field.special) return isZeroSpecial(value, field)

@@ -1,20 +1,20 @@
 /**
- * What was there before: when an object is updated, the old value of each place that can be told to be the same place.
- * Members of objects are found by name, items of map lists by their keys; items of other lists have no identity.
+ * Correlation of old and new values in an update: the old value of each place that has an identity. Members of objects are
+ * correlated by name, items of map lists by their keys; items of other lists have no identity.
  *
- * A mistake that was there before is no reason to refuse an update (ratcheting), so values are compared as a whole too.
+ * An error that the old value already had does not fail an update (ratcheting), so whole values are compared, too.
  */
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
-/** A list of objects that are told apart by some of their members. */
+/** A list of objects with key fields. */
 export interface KeyedItems {
   /** The first item with the same keys. */
   find(item: Json): JsonObject | undefined
 }
 
-/** Items by their keys; undefined for lists whose items have none. */
+/** Items by their keys; undefined for lists without keys. */
 export function keyedItems(node: SchemaNode, items: Json | undefined): KeyedItems | undefined {
   if (node.listType !== 'map' || node.listKeys.length === 0 || !isJsonArray(items)) return undefined
   const byKey = new Map<string, JsonObject>()
@@ -41,13 +41,13 @@ function keyOf(item: Json, names: readonly string[]): string | undefined {
   return parts.length === 1 ? parts[0] : JSON.stringify(parts)
 }
 
-/** The old value of a member; undefined where there is none, or where the schema does not know it. */
+/** The old value of a member; undefined if there is none, or if the schema does not know it. */
 export function oldMember(node: SchemaNode, old: Json | undefined, name: string): Json | undefined {
   if (!isJsonObject(old) || !memberNode(node, name) || !Object.hasOwn(old, name)) return undefined
   return old[name]
 }
 
-/** Whether a value is the one that was there, as far as the schema can tell: map lists have no order. */
+/** Whether a value is unchanged, by the rules of the schema: map lists have no order. */
 export function isUnchanged(node: SchemaNode, value: Json, old: Json | undefined): boolean {
   if (old === undefined) return false
   if (isJsonArray(value) && isJsonArray(old)) {

@@ -1,6 +1,6 @@
 /**
- * Defaults: what a schema puts where nothing is given, from the outside in: a default that is an object is itself
- * completed by the defaults of its members. What needs no change comes back as it is.
+ * Defaulting: fills in the defaults of a schema, from the outside in: a default that is an object gets the defaults of its
+ * members, too. Unchanged values are returned as they are.
  */
 import type { Json, JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
@@ -11,7 +11,7 @@ export function defaultValue(value: Json, node: SchemaNode | undefined): Json {
   return isJsonArray(value) ? defaultItems(value, node.items) : defaultMembers(value, node)
 }
 
-/** A null that may not be one takes the default, and stays where there is none. */
+/** A null that is not nullable gets the default; without a default it stays. */
 function given(value: Json, node: SchemaNode): Json {
   return value === null && !node.nullable ? (node.default ?? null) : value
 }

@@ -1,6 +1,6 @@
 /**
- * The format `email`: an address as a mail header has it, with or without a name in front (`A <a@b.c>`). Read from left to
- * right, each character once or twice: a text of a megabyte is refused as fast as it is read.
+ * The format `email`: an address as in a mail header, with or without a display name (`A <a@b.c>`). Parsed from left to
+ * right, each character once or twice: linear time for hostile input.
  */
 
 const atom = /[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u{80}-\u{10ffff}]/u
@@ -18,10 +18,10 @@ export function isEmail(text: string): boolean {
 const isBlank = (character: string): boolean => character === ' ' || character === '\t'
 const isAtom = (character: string): boolean => atom.test(character)
 
-/** Where the run of such characters ends. */
+/** The end of the run of such characters. */
 function skip(text: string, from: number, isOne: (character: string) => boolean): number {
   let at = from
-  // Half of a pair of surrogates is beyond ASCII, as the pair is.
+  // Half of a surrogate pair is beyond ASCII, as the pair is.
   while (at < text.length && isOne(text[at]!)) at++
   return at
 }
@@ -53,7 +53,7 @@ function quotedEnd(text: string, from: number): number | undefined {
   return at < text.length ? at + 1 : undefined
 }
 
-/** Words of a name; none is fine. */
+/** The words of a display name; may be empty. */
 function phraseEnd(text: string, from: number): number {
   let end = from
   let at = from

@@ -1,12 +1,12 @@
-/** Objects inside of objects (`x-kubernetes-embedded-resource`): they must say what they are, and have valid metadata. */
+/** Embedded objects (`x-kubernetes-embedded-resource`): they need apiVersion and kind, and valid metadata. */
 import { type Cause, invalidValue, requiredValue } from '../validation/cause.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
-/** What is wrong with the metadata of an embedded object. Its words are the server's, so the server brings it along. */
+/** Validates the metadata of an embedded object. Passed in, because its messages are the server's. */
 export type MetadataCheck = (metadata: JsonObject, field: string) => readonly Cause[]
-/** What is wrong with a kind, in the server's words. */
+/** Validates a kind, with the server's messages. */
 export type KindCheck = (kind: string) => readonly string[]
 
 export interface EmbeddedChecks {

@@ -1,17 +1,17 @@
 /**
- * Paths that a CRD gives into its own schema: `.spec.color`, `.spec.labels['a.b']`. A rule names the field that its
- * mistakes are told of, a version the fields that selectors may name.
+ * Paths into the schema of a CRD: `.spec.color`, `.spec.labels['a.b']`. Used by `fieldPath` of validation rules and by
+ * `selectableFields`.
  */
 import type { SchemaNode } from './node.ts'
 
-/** Where it leads, and the path as messages write it; or why it leads nowhere. */
+/** The target, and the path as messages write it; or why it is invalid. */
 export type StructuralPath =
   | { readonly path: readonly PathStep[]; readonly node: SchemaNode | undefined; readonly problem?: undefined }
   | { readonly problem: string }
 
 export interface PathStep {
   readonly name: string
-  /** A key of a map, and no property. */
+  /** A key of a map, not a property. */
   readonly isKey: boolean
 }
 
@@ -28,7 +28,7 @@ export function resolveFieldPath(
   let node: SchemaNode | undefined = root
   let at = 0
 
-  /** Goes one step down; says what is wrong where it cannot. */
+  /** Descends one step; returns an error if that is not possible. */
   const enter = (name: string): string | undefined => {
     if (!node || (node.properties.size === 0 && node.additional === undefined)) return notThere
     const isKey: boolean = node.properties.size === 0

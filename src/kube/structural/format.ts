@@ -1,6 +1,6 @@
 /**
- * Formats of strings, as the libraries of an API server understand them, which is not always what the name says: a
- * `duration` may be "3 days", an `uri` may be a mere path.
+ * String formats, as the libraries of the API server define them, which is not always what the name suggests: a `duration` may
+ * be "3 days", a `uri` just a path.
  */
 import { isIP, isIPv4 } from 'node:net'
 import { parseWordyDuration } from '../wordy-duration.ts'
@@ -19,7 +19,7 @@ const uuid = (third: string, fourth: string): Check =>
 const anyHex = '[0-9a-f]{4}'
 const variant = '[89ab][0-9a-f]{3}'
 
-/** By name, without dashes: that is how they are looked up. */
+/** By name, without dashes, as they are looked up. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['bsonobjectid', matching(/^[0-9a-f]{24}$/i)],
   ['byte', matching(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/)],
@@ -57,7 +57,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['uuid5', uuid('5[0-9a-f]{3}', variant)],
 ])
 
-/** Whether it is a format of strings that is checked at all. */
+/** Whether it is a string format that is validated at all. */
 export function isKnownFormat(format: string): boolean {
   return checks.has(format.replaceAll('-', ''))
 }
@@ -66,7 +66,7 @@ export function formatCheckOf(format: string): Check | undefined {
   return format === '' ? undefined : checks.get(format.replaceAll('-', ''))
 }
 
-/** An address; the server forgives leading zeros in IPv4, and knows no zones. */
+/** An address; the server accepts leading zeros in IPv4, and no zones. */
 function isAddress(text: string, isSloppy: boolean): boolean {
   if (text.includes('%')) return false
   const plain = isSloppy ? text.replaceAll(/(^|[.:])0+(?=\d)/g, '$1') : text
@@ -121,15 +121,15 @@ function isHostname(text: string): boolean {
   return text.split('.').every((part) => Buffer.byteLength(part) <= 63)
 }
 
-/** What may stand in the first line of an HTTP request: an absolute URI or an absolute path. */
+/** Valid in the first line of an HTTP request: an absolute URI or an absolute path. */
 function isRequestUri(text: string): boolean {
-  // eslint-disable-next-line no-control-regex -- control characters are just what it refuses
+  // eslint-disable-next-line no-control-regex -- control characters are exactly what it rejects
   if (text === '' || /[\u0000-\u001f\u007f]/.test(text)) return false
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0]
   if (text === '*') return true
   const rest = text.slice(scheme?.length ?? 0)
   if (!scheme && !rest.startsWith('/')) return false
-  // Without a slash behind the scheme it is opaque, which is fine.
+  // Without a slash after the scheme it is opaque, which is valid.
   if (scheme && !rest.startsWith('/')) return true
   const [location = ''] = rest.split('?', 1)
   if (/%(?![0-9a-fA-F]{2})/.test(location)) return false

@@ -1,4 +1,4 @@
-/** Lists that are sets or maps: no item, or no key, twice. */
+/** List types `set` and `map`: no duplicate items, or keys. */
 import { type Cause, duplicateValue, invalidValue } from '../validation/cause.ts'
 import { formatGoJson } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
@@ -38,7 +38,7 @@ function checkKeys(items: readonly Json[], names: readonly string[], path: strin
     return
   }
   const [only] = names
-  // By far the most lists have one key, and no duplicates.
+  // Most lists have a single key, and no duplicates.
   if (names.length === 1 && areDistinct(items.map((item) => (item as JsonObject | null)?.[only!] ?? null))) return
   const keys = items.map((item): JsonObject => {
     const own = item as JsonObject | null
@@ -47,14 +47,14 @@ function checkKeys(items: readonly Json[], names: readonly string[], path: strin
   for (const at of repeated(keys)) causes.push(duplicateValue(`${path}[${at}]`, keys[at]))
 }
 
-/** Whether no two are the same, told without a closer look: that is, of simple values alone. */
+/** Whether all are distinct, decided quickly: for simple values only. */
 function areDistinct(items: readonly Json[]): boolean {
   return (
     new Set(items).size === items.length && items.every((item) => typeof item !== 'object' && typeof item !== 'bigint')
   )
 }
 
-/** Where an item comes a second time; a third time is not told again. */
+/** The positions of second occurrences; further ones are not reported again. */
 function repeated(items: readonly Json[]): readonly number[] {
   if (items.length < 2 || areDistinct(items)) return []
   const seen = new Map<string, number>()

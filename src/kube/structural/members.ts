@@ -1,7 +1,7 @@
-/** Objects with some members changed: a copy, made only when there is something to change. */
+/** Objects with some members changed: copied only if something changes. */
 import type { Json, JsonObject } from '../json.ts'
 
-/** The object with these members in place of its own; undefined takes one away. Keys of the language are safe. */
+/** The object with these members replaced; undefined removes one. Keys such as `__proto__` are safe. */
 export function withMembers(object: JsonObject, changed: ReadonlyMap<string, Json | undefined>): JsonObject {
   const members: [string, Json | undefined][] = []
   for (const [name, member] of Object.entries(object)) {

@@ -1,13 +1,13 @@
 /**
- * Metadata in custom objects. Every object has it, at its root and where other objects are embedded, and no schema
- * describes it: it is decoded as the type that it is, which drops what that does not know and refuses wrong types.
+ * Metadata of custom objects. It exists at the root and in embedded objects, and no schema describes it: it is decoded as
+ * ObjectMeta, which drops unknown fields and rejects wrong types.
  */
 import { formatGoValue } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { withMembers } from './members.ts'
 
-/** A type as Go has it; `name` is how its decoder calls it. */
+/** A Go type; `name` is its name in decoder messages. */
 interface GoType {
   readonly name: string
   readonly accepts: 'string' | 'number' | 'boolean' | 'array' | 'object' | 'any'
@@ -78,9 +78,9 @@ const objectMeta: GoType = {
 
 export interface DecodedMetadata {
   readonly metadata: Json
-  /** Paths of what was dropped, below the metadata: `labls`. */
+  /** Paths of dropped fields, below the metadata: `labls`. */
   readonly unknown: readonly string[]
-  /** What the decoder has against it; then the metadata is as it was. */
+  /** The error of the decoder; then the metadata is unchanged. */
   readonly problem: string | undefined
 }
 
@@ -96,7 +96,7 @@ interface Walk {
   problem: string | undefined
 }
 
-/** Undefined for null, which to a typed decoder is "not set". */
+/** Undefined for null, which a typed decoder treats as "not set". */
 function decode(value: Json, type: GoType, path: string, walk: Walk): Json | undefined {
   if (value === null) return undefined
   if (type.accepts === 'any') return value
@@ -114,7 +114,7 @@ function decode(value: Json, type: GoType, path: string, walk: Walk): Json | und
   return isJsonObject(value) ? decodeMembers(value, type, path, walk) : value
 }
 
-/** The decoder names fields without the places in lists and maps. */
+/** The decoder names fields without indexes and map keys. */
 function fieldsOf(path: string): string {
   return `.${path.replaceAll(/\[\d+\]/g, '')}`
 }

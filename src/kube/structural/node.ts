@@ -1,8 +1,8 @@
 /**
- * A structural schema, read once: every place of an object has one node, which says what may be there. All that is done
- * with objects of a kind (pruning, defaulting, validation) walks these nodes beside the object.
+ * A parsed structural schema: every place of an object has one node, which describes the allowed values. Pruning, defaulting
+ * and validation walk these nodes together with the object.
  *
- * Schemas under `allOf`, `anyOf`, `oneOf` and `not` are nodes too, but only judge values; they prune and default nothing.
+ * Schemas under `allOf`, `anyOf`, `oneOf` and `not` are nodes, too, but only for validation; they do not prune or default.
  */
 import type { Json } from '../json.ts'
 import type { JSONSchemaProps, ValidationRule } from '../types/apiextensions/v1.ts'
@@ -11,15 +11,15 @@ import { patternOf } from './pattern.ts'
 
 export interface SchemaNode {
   readonly schema: JSONSchemaProps
-  /** What values may be; two for int-or-string; none where anything may be. */
+  /** The allowed types; two for int-or-string; none if any type is allowed. */
   readonly types: readonly string[]
   readonly nullable: boolean
-  /** Undefined where there is none; null counts as none. */
+  /** Undefined if there is none; null counts as none. */
   readonly default: Json | undefined
   readonly properties: ReadonlyMap<string, SchemaNode>
-  /** The same, for going through them. */
+  /** The same, for iteration. */
   readonly members: readonly { readonly name: string; readonly node: SchemaNode }[]
-  /** What members without a property are: of that kind, anything or (false) not allowed. */
+  /** The schema of undeclared members: a node, anything, or (false) not allowed. */
   readonly additional: SchemaNode | boolean | undefined
   readonly items: SchemaNode | undefined
   readonly preserves: boolean
@@ -28,7 +28,7 @@ export interface SchemaNode {
   readonly listKeys: readonly string[]
   readonly rules: readonly ValidationRule[]
 
-  /** The format as messages name it; empty where it means nothing. */
+  /** The format as messages name it; empty if it has no meaning. */
   readonly format: string
   readonly checkFormat: ((text: string) => boolean) | undefined
   readonly matches: ((text: string) => boolean) | undefined
@@ -38,7 +38,7 @@ export interface SchemaNode {
   readonly allOf: readonly SchemaNode[]
   readonly not: SchemaNode | undefined
 
-  /** Whether anything at or below this node has the mark; walks that look for it turn back where not. */
+  /** Whether anything at or below this node has the extension; walks that look for it stop otherwise. */
   readonly has: Marks
 }
 
@@ -98,7 +98,7 @@ export function compileNode(schema: JSONSchemaProps): SchemaNode {
   }
 }
 
-/** A format counts only with the type it belongs to. */
+/** A format counts only with its own type. */
 function formatOf({ format = '' }: JSONSchemaProps, types: readonly string[]): string {
   const type = types.length === 1 ? types[0] : undefined
   switch (type) {
@@ -114,7 +114,7 @@ function formatOf({ format = '' }: JSONSchemaProps, types: readonly string[]): s
   }
 }
 
-/** The node of a member: of its own, or the one that all further members share. */
+/** The node of a member: its own, or the one of all undeclared members. */
 export function memberNode(node: SchemaNode | undefined, name: string): SchemaNode | undefined {
   if (!node) return undefined
   const own = node.properties.get(name)

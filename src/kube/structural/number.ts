@@ -1,11 +1,11 @@
-/** Limits of numbers. Integers and other numbers are told apart by their value, as a decoder of JSON does it. */
+/** Limits of numbers. Integers and floats are distinguished by their value, as a JSON decoder does. */
 import { formatGoFloat, formatGoNumber, isGoInteger } from '../go-text.ts'
 import { type SchemaFailure, failedLimit, failedPlainly, failedValue } from './failure.ts'
 import type { SchemaNode } from './node.ts'
 
 type Numeric = number | bigint
 
-/** Adds what is wrong with a number, in the order of the real server. */
+/** Adds the failures of a number, in the order of the real server. */
 export function checkNumber(value: Numeric, node: SchemaNode, path: () => string, failures: SchemaFailure[]): void {
   const { schema } = node
   const type = node.types.length === 1 ? node.types[0]! : ''
@@ -41,7 +41,7 @@ export function checkNumber(value: Numeric, node: SchemaNode, path: () => string
   }
 }
 
-/** Integers are compared with the whole part of a limit. */
+/** Integers are compared with the integral part of a limit. */
 function limitOf(limit: number, isNative: boolean): readonly [number, string] {
   if (!isNative) return [limit, formatGoFloat(limit)]
   const whole = Math.trunc(limit)
@@ -76,7 +76,7 @@ function checkMultiple(
     failures.push(failedLimit(path(), value, `should be a multiple of ${isNative ? used : formatGoFloat(used)}`))
 }
 
-/** Rounding makes 0.3 / 0.1 a little less than three. */
+/** Rounding makes 0.3 / 0.1 slightly less than three. */
 function isWhole(value: number): boolean {
   if (Number.isInteger(value)) return true
   const rounded = Math.round(value)

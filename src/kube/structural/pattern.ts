@@ -1,16 +1,16 @@
 /**
- * Patterns of schemas. An API server reads them as RE2: no backtracking, other classes, flags inside the pattern. A
- * JavaScript expression is several times faster, so it is used where it certainly means the same and the number of its
- * steps is known and small (few repetitions, none of what holds a choice, short text); all else goes to an engine that is RE2.
+ * Patterns of schemas. The API server uses RE2: no backtracking, other classes, inline flags. A JavaScript regular expression is
+ * several times faster, so it is used where it certainly has the same meaning and its number of steps is known and small (few
+ * repetitions, none of an alternative, short text); all others use an RE2 engine.
  */
 import { compilePattern } from '../cel/regex.ts'
 
 export type Matcher = (text: string) => boolean
 
-/** JavaScript matches where the pattern allows and certainly needs no more steps than this. */
+/** JavaScript is used if it certainly needs no more steps than this. */
 const mostSteps = 20_000
 
-/** Whether a text contains what the pattern says. */
+/** Whether a text contains a match. */
 export function patternOf(pattern: string): Matcher {
   const fast = equivalentExpression(pattern)
   const matchSlowly: Matcher = (text) => compilePattern(pattern).matcher(text).find()
@@ -18,7 +18,7 @@ export function patternOf(pattern: string): Matcher {
   return (text) => (fast.stepsOf(text.length) <= mostSteps ? fast.expression.test(text) : matchSlowly(text))
 }
 
-/** What RE2 has against a pattern; undefined when nothing. */
+/** The error of RE2 for a pattern; undefined if it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   if (equivalentExpression(pattern)) return undefined
   try {
@@ -32,27 +32,27 @@ export function patternProblem(pattern: string): string | undefined {
 /** Enough for a list of words. */
 const mostWays = 200
 
-/** One piece of the small language that both engines read alike. */
+/** One token of the common subset of both engines. */
 const piece =
   /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?:(?<=[a-zA-Z0-9])(?=-[a-zA-Z0-9])|(?=-\])|(?<=\[\^?))-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
 
-/** An expression of JavaScript, and the number of steps that it takes at most for a text of a length. */
+/** A JavaScript expression, and its maximum number of steps for a text length. */
 export interface BoundedExpression {
   readonly expression: RegExp
   stepsOf(length: number): number
 }
 
-/** The expression in JavaScript that means the same; undefined where that is not certain. */
+/** The equivalent JavaScript expression; undefined if that is not certain. */
 export function equivalentExpression(pattern: string): BoundedExpression | undefined {
   let source = ''
   let repetitions = 0
-  // From the start of the text alone two repetitions cost the square of its length; from everywhere, its cube.
+  // Anchored at the start, two repetitions cost the square of the text length; unanchored, its cube.
   const isAnchored = pattern.startsWith('^') && !pattern.includes('|')
   const most = isAnchored ? 2 : 1
-  // The choices (repetitions, options, branches) in each open group: repeating those is what makes it run away.
+  // The choices (repetitions, options, branches) in each open group: repeating those causes exponential backtracking.
   const groups = [0]
   let closed = 0
-  // Ways to match that may all have to be tried: each option doubles them, a group has as many as it has branches.
+  // Alternatives that may all have to be tried: each option doubles them, a group has as many as branches.
   let ways = 1
   const branches = [1]
   for (piece.lastIndex = 0; piece.lastIndex < pattern.length;) {
@@ -74,7 +74,7 @@ export function equivalentExpression(pattern: string): BoundedExpression | undef
       groups[groups.length - 1]! += closed
       ways *= branches.pop()!
     }
-    // A dot is anything but a line feed, and JavaScript knows more line ends; it also wants no needless escape.
+    // A dot matches anything but a line feed, and JavaScript knows more line terminators; it also rejects needless escapes.
     source += token === '.' ? String.raw`[^\n]` : token === String.raw`\-` ? '-' : token
   }
   if (ways > mostWays) return undefined

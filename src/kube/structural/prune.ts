@@ -1,9 +1,9 @@
 /**
- * Pruning: an API server keeps no field that a schema does not know. Where a schema says so, unknown fields stay, though
- * known ones below them are pruned again. With it goes what else happens to an object that is read: a null that may not
- * be one is as good as absent, and metadata is decoded.
+ * Pruning: fields that the schema does not know are dropped. With `x-kubernetes-preserve-unknown-fields` unknown fields stay,
+ * though known ones below them are pruned again. It includes the other effects of decoding: a null that is not nullable counts
+ * as absent, and metadata is decoded.
  *
- * What needs no change comes back as it is; the rest is copied along the way, never changed.
+ * Unchanged values are returned as they are; others are copied, never changed.
  */
 import { invalidValue, formatCause } from '../validation/cause.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
@@ -14,9 +14,9 @@ import { memberNode, type SchemaNode } from './node.ts'
 
 export interface PrunedFields {
   readonly object: JsonObject
-  /** Paths of what was dropped, as the strict decoder tells them: `spec.replicsa`, `spec.ports[0].nam`. */
+  /** Paths of dropped fields, as the strict decoder reports them: `spec.replicsa`, `spec.ports[0].nam`. */
   readonly unknown: readonly string[]
-  /** Why it cannot be read at all (metadata of a wrong type), in the decoder's words. */
+  /** Why it cannot be decoded at all (metadata of a wrong type), in the decoder's words. */
   readonly problem: string | undefined
 }
 
@@ -39,7 +39,7 @@ export function pruneObject(object: JsonObject, root: SchemaNode): PrunedFields 
   }
 }
 
-/** A value without what its schema does not know: for defaults, which are no whole objects. */
+/** A value without fields that its schema does not know: for defaults, which are not whole objects. */
 export function pruneValue(value: Json, node: SchemaNode): Json {
   const walk: Walk = { path: [], dropped: [] }
   return isJsonObject(value) && node.embedded ? pruneMembers(value, node, true, walk) : prune(value, node, walk)
@@ -59,7 +59,7 @@ function prune(value: Json, node: SchemaNode | undefined, walk: Walk): Json {
 }
 
 function pruneItems(items: readonly Json[], node: SchemaNode | undefined, walk: Walk): Json {
-  // Below a place that keeps what is unknown, items without a schema are kept too.
+  // Below a place that preserves unknown fields, items without a schema are kept, too.
   if (node?.preserves && !node.items) return items
   let copy: Json[] | undefined
   for (let index = 0; index < items.length; index++) {
@@ -73,7 +73,7 @@ function pruneItems(items: readonly Json[], node: SchemaNode | undefined, walk: 
   return copy ?? items
 }
 
-/** Items of a list that keeps what is unknown keep it too. */
+/** Items of a list that preserves unknown fields preserve them, too. */
 function pruneKept(value: Json, node: SchemaNode, walk: Walk): Json {
   return prune(value, node.preserves ? node : { ...node, preserves: true }, walk)
 }
@@ -92,7 +92,7 @@ function pruneMembers(object: JsonObject, node: SchemaNode | undefined, isResour
       if (kept !== member) (changed ??= new Map()).set(name, kept)
     } else if (!node?.preserves) {
       ;(changed ??= new Map()).set(name, undefined)
-      // The three that every object has are no mistake at the root, whatever became of them.
+      // apiVersion, kind and metadata are never reported at the root.
       if (!isMeta(name) || walk.path.length > 0) walk.dropped.push(formatPrunedPath([...walk.path, name]))
     }
   }
@@ -103,7 +103,7 @@ function withMember(object: JsonObject, name: string, value: Json): JsonObject {
   return Object.hasOwn(object, name) ? withMembers(object, new Map([[name, value]])) : { ...object, [name]: value }
 }
 
-/** Null where that is not allowed, and where no default takes its place, is as good as absent. */
+/** A null that is not nullable, and has no default, counts as absent. */
 function dropNulls(value: Json, node: SchemaNode | undefined): Json {
   if (!node || typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) {
@@ -132,7 +132,7 @@ interface Decoding {
   problem: string | undefined
 }
 
-/** Embedded objects have metadata too. */
+/** Embedded objects have metadata, too. */
 function decodeEmbedded(value: Json, node: SchemaNode | undefined, path: string, decoding: Decoding): Json {
   if (!node?.has.embedded || typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) {

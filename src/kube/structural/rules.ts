@@ -1,10 +1,10 @@
 /**
- * Rules of a schema (`x-kubernetes-validations`): expressions over the value they stand beside, and over what it was
- * before (`oldSelf`). A rule that looks at the old value runs only where there is one; one that does not, and that the
- * old value broke already, only warns.
+ * Validation rules of a schema (`x-kubernetes-validations`): CEL expressions over the value at their place, and over its old
+ * value (`oldSelf`). A transition rule runs only if there is an old value; another rule that the old value already violates
+ * only warns.
  *
- * Rules are compiled when the first object meets them. All rules of one object share one budget: whoever writes a rule
- * that is too expensive spoils the write, not the server.
+ * Rules are compiled with the first object. All rules of one object share one cost budget: a rule that is too expensive fails
+ * the write, not the server.
  */
 import {
   type Cause,
@@ -32,18 +32,18 @@ import { formatFieldPath, resolveFieldPath } from './field-path.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
 export interface RuleContext {
-  /** What the value is to replace. */
+  /** The value that it replaces. */
   readonly old?: Json | undefined
-  /** Mistakes that were there before are let through. @default whether there is an old value */
+  /** Errors that the old value already had are ignored (ratcheting). @default whether there is an old value */
   readonly isRatcheting?: boolean | undefined
   readonly warn?: ((message: string) => void) | undefined
-  /** Where the value is, if it is no whole object. */
+  /** The path of the value, if it is not a whole object. */
   readonly path?: string | undefined
   /** @default it is a whole object */
   readonly isRoot?: boolean | undefined
 }
 
-/** What the rules at and below a node have against a value. */
+/** The failures of the rules at and below a node. */
 export function checkRules(value: Json, node: SchemaNode, context: RuleContext = {}): readonly Cause[] {
   const { old, warn, path = '', isRoot = true, isRatcheting = old !== undefined } = context
   const walk: Walk = { causes: [], budget: { remaining: celObjectBudget }, warn, isOver: false }
@@ -56,7 +56,7 @@ interface Walk {
   readonly causes: Cause[]
   readonly budget: CelBudget
   readonly warn: RuleContext['warn']
-  /** The budget is spent: nothing more is looked at. */
+  /** The budget is spent: no further rules run. */
   isOver: boolean
 }
 
@@ -69,15 +69,15 @@ interface Known {
 
 interface At {
   readonly old: Json | undefined
-  /** This place, if the schema can tell what was there. */
+  /** This place, if its old value can be correlated. */
   readonly here: Known | undefined
-  /** The nearest place above of which that is so. */
+  /** The nearest ancestor of which that is so. */
   readonly parent: Known | undefined
   readonly place: Place
   readonly isRoot: boolean
 }
 
-/** The path is put together only when a rule is broken. */
+/** The path is built only if a rule fails. */
 type Place =
   | { readonly text: string }
   | { readonly above: Place; readonly step: string | number; readonly isKey: boolean }
@@ -214,7 +214,7 @@ function addBroken(
 
 const longestMessage = 5 * 1024
 
-/** What `messageExpression` says; nothing where it fails or says nothing of use, a problem where it costs too much. */
+/** The result of `messageExpression`; nothing if it fails or is useless, an error if it costs too much. */
 function writtenMessage(
   { message, rule }: CompiledRule,
   variables: Readonly<Record<string, unknown>>,
@@ -244,7 +244,7 @@ function ruleMessage(rule: ValidationRule): string {
   return rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`
 }
 
-/** How messages call a rule. */
+/** The name of a rule in messages. */
 function ruleText(rule: ValidationRule): string {
   return (rule.message || rule.rule).trim()
 }
@@ -253,15 +253,15 @@ interface CompiledRule {
   readonly rule: ValidationRule
   readonly program: CelProgram
   readonly message: CelProgram | undefined
-  /** Whether it looks at the old value: such a rule is about changes. */
+  /** Whether it uses the old value (a transition rule). */
   readonly usesOld: boolean
-  /** The field to tell of, below the place of the rule; empty for the place itself. */
+  /** The `fieldPath` of failures, relative to the rule; empty for its own place. */
   readonly fieldPath: string
-  /** Of the value that it is about. */
+  /** The type of the value it applies to. */
   readonly type: CelType
 }
 
-/** The type that rules beside a node see; undefined where its values are of no certain type. */
+/** The CEL type of values at a node; undefined if it is not certain. */
 export function ruleType(node: SchemaNode, isRoot: boolean): CelType | undefined {
   return celTypeOfSchema(node.schema as Schema, { isRoot })
 }
@@ -270,13 +270,13 @@ function variablesOf(rule: ValidationRule, type: CelType): Readonly<Record<strin
   return { self: type, oldSelf: rule.optionalOldSelf ? optionalOf(type) : type }
 }
 
-/** What is to say about a rule before it ever runs, as it is told to whoever wrote it. */
+/** Errors and costs of a rule before it runs, for the author of the CRD. */
 export interface RuleReport {
-  /** What the compiler has against the rule, and against its message. */
+  /** Compile errors of the rule and of its message. */
   readonly problem?: string
   readonly messageProblem?: string
   readonly usesOld: boolean
-  /** What they cost at most, for one value; none where there is no rule, or no message. */
+  /** Maximum costs for one value; none without a rule, or a message. */
   readonly cost: number
   readonly messageCost: number
 }
@@ -311,7 +311,7 @@ function tryCompile(
   }
 }
 
-/** A rule of a schema that was accepted, and so compiles. */
+/** A rule of an accepted schema, which therefore compiles. */
 function compileRule(rule: ValidationRule, node: SchemaNode, type: CelType): CompiledRule {
   const variables = variablesOf(rule, type)
   const program = compileCel(rule.rule, { variables })

@@ -1,4 +1,4 @@
-/** Where a kind can be scaled, its replicas must be numbers that a Scale can hold, and its selector a text. */
+/** The scale subresource: replicas must be numbers that a Scale can hold, and the selector a string. */
 import { type Cause, invalidValue } from '../validation/cause.ts'
 import { formatGoNumber, isGoInteger } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
@@ -34,7 +34,7 @@ function checkReplicas(object: JsonObject, path: string): readonly Cause[] {
   return value > largest ? [invalidValue(path, value, `should be less than or equal to ${largest}`)] : []
 }
 
-/** The value at `.spec.replicas`, or why there can be none. */
+/** The value at `.spec.replicas`, or why there is none. */
 function readPath(object: JsonObject, path: string): { readonly value?: Json | undefined; readonly problem?: string } {
   const steps = path.replace(/^\./, '').split('.')
   let value: Json | undefined = object
@@ -53,7 +53,7 @@ function wrongType(path: string, value: Json, wanted: string): string {
   return `.${path.replace(/^\./, '')} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${wanted}`
 }
 
-/** As Go prints a value on its own. */
+/** As Go prints a single value. */
 function goText(value: Json): string {
   if (value === null) return '<nil>'
   if (isJsonArray(value)) return `[${value.map(goText).join(' ')}]`

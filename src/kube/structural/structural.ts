@@ -1,9 +1,9 @@
 /**
- * A structural schema: what a version of a CRD says about its objects, as three functions. `prune` drops what the schema
- * does not know, `applyDefaults` fills in what it gives, `validate` tells what is wrong, in the real server's words.
+ * A structural schema of a CRD version, as three functions: `prune` drops unknown fields, `applyDefaults` fills in defaults,
+ * `validate` returns validation errors with the real server's messages.
  *
- * They are pure and change nothing in place: what needs no change comes back as it is. A schema is compiled once, when
- * the first object is read.
+ * They are pure and change nothing in place: unchanged values are returned as they are. A schema is compiled once, with the
+ * first object.
  */
 import { type Cause, invalidValue, noField } from '../validation/cause.ts'
 import type { Json, JsonObject } from '../json.ts'
@@ -21,23 +21,23 @@ import { checkValue } from './value.ts'
 export interface StructuralSchema {
   prune(object: JsonObject): PrunedFields
   applyDefaults(object: JsonObject): JsonObject
-  /** Everything wrong with an object; none when it may be stored. Metadata at the root is somebody else's. */
+  /** All validation errors of an object. Metadata at the root is validated elsewhere. */
   validate(object: JsonObject, validation?: Validation): readonly Cause[]
 }
 
 export interface Validation {
-  /** What is stored, when the object is to take its place: mistakes that were there already are let through. */
+  /** The stored object that it replaces: errors that it already had are ignored (ratcheting). */
   readonly old?: JsonObject | undefined
-  /** Through which endpoint it is written: of a write to `status` nothing else is looked at. @default '' */
+  /** The subresource of the write: a write to `status` validates only the status. @default '' */
   readonly subresource?: string | undefined
-  /** What is wrong with the rest of the object: enough of it, and rules are not asked. */
+  /** Errors of the rest of the object: with certain errors, rules are not evaluated. */
   readonly found?: readonly Cause[] | undefined
-  /** Told of rules that an old mistake still breaks. */
+  /** Called for rules that an old error still violates. */
   readonly warn?: ((message: string) => void) | undefined
 }
 
 export interface StructuralOptions {
-  /** Where the kind keeps its replicas, if it can be scaled. */
+  /** The replicas path, if the kind has a scale subresource. */
   readonly scale?: CustomResourceSubresourceScale | undefined
   readonly embedded: EmbeddedChecks
 }
@@ -71,7 +71,7 @@ function validateObject(
   return withRules(causes, object, root, validation)
 }
 
-/** A write to status is checked as if status were an object of its own: that shows in the words. */
+/** A write to status is validated as if status were an object of its own: that shows in the messages. */
 function validateStatus(
   object: JsonObject,
   root: SchemaNode,
@@ -91,13 +91,13 @@ function validateStatus(
   return withRules(causes, object, root, validation)
 }
 
-/** Old duplicates, wherever they are, excuse new ones. */
+/** Existing duplicates, wherever they are, allow new ones. */
 function listTypeCauses(object: JsonObject, root: SchemaNode, old: JsonObject | undefined): readonly Cause[] {
   const causes = checkListTypes(object, root)
   return causes.length > 0 && old && checkListTypes(old, root).length > 0 ? [] : causes
 }
 
-/** Mistakes after which rules would only stumble. */
+/** Errors after which rules would only fail. */
 const blocking = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',

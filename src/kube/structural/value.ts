@@ -1,8 +1,8 @@
 /**
- * Validation of values against a schema, with the words and the order of the real server.
+ * Validation of values against a schema, with the messages and the order of the real server.
  *
- * The walk keeps a stack of keys and writes no path until something is wrong. Each check also counts what it found in
- * order: among alternatives that all fail, the server tells about the one that went best.
+ * The walk keeps a stack of keys and builds a path only for failures. Each check also counts its successes: among alternatives
+ * that all fail, the server reports the one that came closest.
  */
 import { requiredValue, tooLongValue, tooManyValues, unsupportedValue } from '../validation/cause.ts'
 import { formatGoJson, isGoInteger, quoteGo } from '../go-text.ts'
@@ -13,11 +13,11 @@ import { type SchemaFailure, failedLimit, failedPlainly, failedType, failedValue
 import type { SchemaNode } from './node.ts'
 import { checkNumber } from './number.ts'
 
-/** Everything wrong with a value; what was there before and has not changed is not held against it. */
+/** All failures of a value; those of unchanged old values are ignored. */
 export function checkValue(value: Json, node: SchemaNode, old?: Json): readonly SchemaFailure[] {
   const walk = startWalk([])
   check(value, node, undefined, walk)
-  // Only who has made mistakes needs to know which of them are old.
+  // Which failures are old matters only if there are failures.
   return walk.failures.length > 0 && old !== undefined ? checkChange(value, node, old) : walk.failures
 }
 
@@ -30,20 +30,20 @@ function checkChange(value: Json, node: SchemaNode, old: Json): readonly SchemaF
 interface Walk {
   readonly path: (string | number)[]
   readonly failures: SchemaFailure[]
-  /** Those of the failures. */
+  /** The number of failures. */
   readonly messages: Set<string>
-  /** Characters that may still be said. */
+  /** The remaining number of characters in messages. */
   room: number
 }
 
-/** A failure may list what would be right, and there may be a failure for each item: together they say so much at most. */
+/** A failure may list allowed values, and there may be one per item: this limits their total length. */
 const mostCharacters = 10_000_000
 
 function startWalk(path: (string | number)[]): Walk {
   return { path, failures: [], messages: new Set(), room: mostCharacters }
 }
 
-/** Checks a value and says how much was in order. */
+/** Checks a value and returns how many checks passed. */
 function check(value: Json, node: SchemaNode, old: Json | undefined, walk: Walk): number {
   const before = walk.failures.length
   const score = checkAll(value, node, old, walk)
@@ -87,7 +87,7 @@ function checkAll(value: Json, node: SchemaNode, old: Json | undefined, walk: Wa
   return score
 }
 
-/** The path as the real validator writes it; members of the root have no dot in front, others do. */
+/** The path as the real validator writes it; members of the root have no leading dot, others do. */
 function pathOf({ path }: Walk): string {
   let text = ''
   for (const step of path) {
@@ -97,7 +97,7 @@ function pathOf({ path }: Walk): string {
   return text
 }
 
-/** The same mistake is told once. */
+/** The same failure is reported once. */
 function add(walk: Walk, failure: SchemaFailure): void {
   const { failures, messages } = walk
   if (walk.room < 0 || messages.has(failure.message)) return
@@ -120,7 +120,7 @@ function typeOf(value: Json): string {
   }
 }
 
-/** What Go calls the format of a value: only numbers have one. */
+/** The Go format of a value: only numbers have one. */
 function formatOf(type: string): string {
   return type === 'integer' ? 'int64' : type === 'number' ? 'float64' : ''
 }
@@ -132,7 +132,7 @@ function checkType(value: Json, { types, nullable, format }: SchemaNode, walk: W
     add(walk, failedType(pathOf(walk), types.join(','), 'null', '"null"'))
     return false
   }
-  // An integer is a number too, and so is a large one that Go keeps as a float but that has no fraction.
+  // An integer is a number, too, and so is a large one that Go keeps as a float but that has no fraction.
   const isRight =
     types.includes(type) ||
     (type === 'integer' && types.includes('number')) ||
@@ -144,7 +144,7 @@ function checkType(value: Json, { types, nullable, format }: SchemaNode, walk: W
     add(walk, failedType(pathOf(walk), format, formatOf(type), quoteGo(formatOf(type))))
     return false
   }
-  // A format of texts says enough about texts; that lists slip through as well is how it is.
+  // A string format implies the type string; that lists are accepted as well is a quirk of the server.
   if (format !== '' && !types.includes('number') && !types.includes('integer')) return true
   add(walk, failedType(pathOf(walk), types.join(','), type, quoteGo(type)))
   return false
@@ -189,7 +189,7 @@ function checkNumberLimits(value: number | bigint, node: SchemaNode, walk: Walk)
 
 const knownChoices = new WeakMap<readonly Json[], ReadonlySet<unknown>>()
 
-/** What an enum allows, to be found at once: a list of a hundred thousand values may meet an enum of as many. */
+/** Lookup of enum values: a list of a hundred thousand values may meet an enum of as many. */
 function choicesOf(allowed: readonly Json[]): ReadonlySet<unknown> {
   const known = knownChoices.get(allowed)
   if (known) return known
@@ -198,7 +198,7 @@ function choicesOf(allowed: readonly Json[]): ReadonlySet<unknown> {
   return made
 }
 
-/** Equal values have equal keys: members in any order, and numbers that are long or not. */
+/** Equal values have equal keys: members in any order, and numbers of any length. */
 function keyOfChoice(value: Json): unknown {
   if (typeof value === 'string') return `"${value}`
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`
@@ -208,7 +208,7 @@ function keyOfChoice(value: Json): unknown {
 function checkEnum(value: Json, { schema }: SchemaNode, walk: Walk): void {
   const allowed = schema.enum
   if (!allowed || allowed.length === 0) return
-  // Null is never found, even where it is listed.
+  // Null never matches, even if it is listed.
   if (value !== null && choicesOf(allowed).has(keyOfChoice(value))) return
   if (walk.room < 0) return
   const path = pathOf(walk)
@@ -297,7 +297,7 @@ function checkMember(
   old: Json | undefined,
   walk: Walk,
 ): number {
-  // Both versions of an object are converted to the same one before, so these two say nothing about a change.
+  // Both versions of an object are converted to the same version first, so these two do not show a change.
   const isType = walk.path.length === 0 && (name === 'apiVersion' || name === 'kind')
   walk.path.push(name)
   const score = check(member, own, old === undefined || isType ? undefined : oldMember(node, old, name), walk)
@@ -305,7 +305,7 @@ function checkMember(
   return score
 }
 
-/** Alternatives know nothing of what was before. */
+/** Alternatives do not see old values. */
 function checkAlternatives(value: Json, node: SchemaNode, walk: Walk): number {
   const { anyOf, oneOf, allOf, not } = node
   let score = 0

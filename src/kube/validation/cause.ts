@@ -1,6 +1,6 @@
 /**
- * What is wrong with one field of an object, as an API server says it: a kind of mistake, the value, a remark. Clients
- * read the reason, people and a good many programs the text, so each word is the real server's.
+ * A validation error of one field, in the form of the API server (StatusCause): type, value, detail. Clients compare the reason,
+ * and many programs the text, so every word is the real server's.
  */
 import { formatGoValue, quoteGo } from '../go-text.ts'
 import type { Json } from '../json.ts'
@@ -8,19 +8,19 @@ import type { StatusDetails } from '../object.ts'
 
 export type Cause = NonNullable<StatusDetails['causes']>[number]
 
-/** Where a mistake is that concerns no single field. */
+/** The field of an error that concerns no single field. */
 export const noField = '<nil>'
 
 export function requiredValue(field: string, detail = ''): Cause {
   return make('FieldValueRequired', field, 'Required value', detail)
 }
 
-/** Without a value where that would be a whole object or list. */
+/** Without the value if it is a whole object or list. */
 export function invalidValue(field: string, value: Json | undefined, detail: string): Cause {
   return make('FieldValueInvalid', field, shown('Invalid value', value), detail)
 }
 
-/** A value that is written already, in a form of its own. */
+/** A value that is already formatted. */
 export function invalidShown(field: string, text: string, detail: string): Cause {
   return make('FieldValueInvalid', field, `Invalid value: ${text}`, detail)
 }

@@ -1,4 +1,4 @@
-/** What the server has against objects that are embedded in custom ones: the same as against any other. */
+/** Metadata validation of objects that are embedded in custom resources: the same as for any object. */
 import type { Cause } from './cause.ts'
 import type { JsonObject } from '../json.ts'
 import type { ObjectMeta } from '../object.ts'

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a field, as the real server says it: a kind of mistake, the value, and a remark. Rules of kinds
- * collect these; the write path turns what it got into one refusal.
+ * Validation errors of fields (field.Error), with the texts of the real server: type, value and detail. Validation of kinds
+ * collects them; the write path turns them into one Invalid response.
  */
 import { quoteGo } from '../go-text.ts'
 import { stringifyJson } from '../json.ts'
@@ -30,13 +30,13 @@ export function notFoundField(field: string, value: unknown): Cause {
   return problem('FieldValueNotFound', field, `Not found: ${shown(value)}`)
 }
 
-/** `supported` in the order the server lists it; most of its lists are sorted. */
+/** `supported` in the order of the server; most of its lists are sorted. */
 export function unsupported(field: string, value: unknown, supported: readonly string[]): Cause {
   const list = supported.map((one) => shown(one)).join(', ')
   return problem(
     'FieldValueNotSupported',
     field,
-    // Only texts are enumerated, and one that is absent is empty.
+    // Only strings are enumerated, and an absent one is empty.
     `Unsupported value: ${shown(value === undefined ? '' : value)}`,
     list && `supported values: ${list}`,
   )
@@ -51,18 +51,18 @@ export function tooMany(field: string, count: number, limit: number): Cause {
   return problem('FieldValueTooMany', field, `Too many: ${count}`, `must have at most ${limit} ${items}`)
 }
 
-/** One problem for each thing that a check says about a value. */
+/** One error for each message of a check. */
 export function eachInvalid(field: string, value: unknown, details: readonly string[]): Problems {
   return details.map((detail) => invalidField(field, value, detail))
 }
 
-/** A value must be one of a few. Empty counts as missing. */
+/** The value must be one of a few. Empty counts as missing. */
 export function unsupportedField(field: string, value: string | undefined, supported: readonly string[]): Problems {
   if (!value) return [requiredField(field)]
   return supported.includes(value) ? fine : [unsupported(field, value, supported)]
 }
 
-/** What may never change. */
+/** Immutable fields. */
 export const immutableDetail = 'field is immutable'
 
 function problem(reason: string, field: string, what: string, detail = ''): Cause {
@@ -75,7 +75,7 @@ const escapes: Readonly<Record<string, string>> = {
   '&': String.raw`\u0026`,
 }
 
-/** A value in a message: text quoted, everything else as Go writes JSON; the members of a struct keep their order. */
+/** A value in a message: strings quoted, everything else as Go writes JSON; members of a struct keep their order. */
 function shown(value: unknown): string {
   if (value === undefined) return 'null'
   if (typeof value === 'string') return quoteGo(value)

@@ -1,9 +1,9 @@
 /**
- * The formats of names, with what the real server says about a name that has another one. `src/kube/name.ts` knows the
- * same formats and speaks to people who write operators; here every word is part of the protocol.
+ * Name formats, with the messages of the real server. `src/kube/name.ts` has the same formats with messages for operator
+ * authors; here every word is part of the protocol.
  */
 
-/** What is wrong, one remark each; empty when nothing is. */
+/** The messages; empty if the name is valid. */
 export type FormatCheck = (text: string) => readonly string[]
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -53,7 +53,7 @@ export const dnsSubdomain: FormatCheck = (text) => {
   return [...long, patternRemark(rule, subdomain, 'example.com')]
 }
 
-/** A DNS name as people write it: case does not matter. */
+/** A DNS name, case-insensitive. */
 export const caselessSubdomain: FormatCheck = (text) => {
   const long = limited(text, 253, 'bytes')
   if (subdomainPattern.test(text.toLowerCase())) return long
@@ -109,7 +109,7 @@ export const labelValue: FormatCheck = (text) => {
   return [...long, patternRemark(rule, labelText, 'MyValue', 'my_value', '12345')]
 }
 
-/** Anything that can be one part of a path: roles, and everything else whose names have no format. */
+/** A valid URL path segment: roles, and all other kinds without a name format. */
 export const pathSegment: FormatCheck = (text) => {
   if (text === '.' || text === '..') return [`may not be '${text}'`]
   return ['/', '%'].filter((character) => text.includes(character)).map((found) => `may not contain '${found}'`)
@@ -133,7 +133,7 @@ export const configKey: FormatCheck = (text) => [
   ...(text.length > 2 && text.startsWith('..') ? ["must not start with '..'"] : []),
 ]
 
-/** Names of ports, as IANA has them. */
+/** Port names, as defined by IANA. */
 export const portName: FormatCheck = (text) => [
   ...limited(text, 15),
   ...(/^[-a-z0-9]+$/.test(text) ? [] : ['must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)']),
@@ -142,6 +142,6 @@ export const portName: FormatCheck = (text) => [
   ...(text.startsWith('-') || text.endsWith('-') ? ['must not begin or end with a hyphen'] : []),
 ]
 
-/** The part of a URL behind the host. */
+/** The path of a URL. */
 export const isUrlPath = (text: string): boolean => pathPattern.test(text)
 export const urlPathPattern: string = path

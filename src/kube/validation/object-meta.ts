@@ -1,4 +1,4 @@
-/** Metadata is the same for all kinds, and so is what may be wrong with it. */
+/** Validation of ObjectMeta, which is the same for all kinds. */
 import type { ObjectMeta, OwnerReference, UntypedObject } from '../object.ts'
 import { labelValue, qualifiedNameProblems } from './name-validation.ts'
 import {
@@ -11,12 +11,12 @@ import {
   tooLong,
 } from './field-error.ts'
 
-/** All annotations of an object together. */
+/** Size limit of all annotations of an object. */
 const maxAnnotationBytes = 256 * 1024
 
 /**
- * Everything wrong with labels, annotations, owners and finalizers, in the order the real server tells it. Where they are
- * free, finalizers need no domain.
+ * All errors of labels, annotations, owner references and finalizers, in the order of the real server. `isFree`: finalizers
+ * need no domain.
  */
 export function metadataProblems(metadata: ObjectMeta, isFree: boolean): Problems {
   return [...commonProblems(metadata), ...ownFinalizerProblems(metadata, isFree)]
@@ -47,7 +47,7 @@ export interface MetadataRules {
   readonly hasFreeFinalizers: boolean
 }
 
-/** The same for an update, with the fields that are immutable. */
+/** The same for an update, including immutable fields. */
 export function changedMetadataProblems(
   live: UntypedObject,
   { metadata }: UntypedObject,
@@ -67,7 +67,7 @@ function immutableProblems(before: ObjectMeta, after: ObjectMeta): Problems {
   })
 }
 
-/** Who is on the way out can only be let go. */
+/** An object that is being deleted may only lose finalizers. */
 function newFinalizerProblems(before: ObjectMeta, after: ObjectMeta): Problems {
   if (before.deletionTimestamp === undefined) return []
   const known = new Set(before.finalizers)
@@ -100,7 +100,7 @@ function labelProblems(labels: Readonly<Record<string, string>>, field: string):
 
 function annotationProblems(annotations: Readonly<Record<string, string>>): Problems {
   const field = 'metadata.annotations'
-  // Case does not matter here.
+  // Case-insensitive here.
   const wrong = Object.keys(annotations).flatMap((key) =>
     eachInvalid(field, key, qualifiedNameProblems(key.toLowerCase())),
   )
