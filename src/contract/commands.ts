@@ -1,13 +1,13 @@
 /**
- * The four commands that every operator answers, in whatever language it is written. Here are a Muster operator's:
+ * The four commands of the contract, implemented for a Muster operator:
  *
- *     input-resources                                       what it reads, as YAML
- *     output-resources                                      what it writes, as YAML
- *     apply-configuration --input-dir I --output-dir O      runs once on a directory, without any network
- *     apply-configuration-live … --kubeconfig K             the same, and may reach the user-workload cluster
+ *     input-resources                                       its inputs, as YAML
+ *     output-resources                                      its outputs, as YAML
+ *     apply-configuration --input-dir I --output-dir O      one run on a directory, without network access
+ *     apply-configuration-live … --kubeconfig K             the same, with access to the user-workload cluster
  *
- * Exit codes: 0, all controllers succeeded and wrote only what is declared. 1, one failed or broke down, or something was not
- * declared: the output is there all the same. 1 without an output: the command itself was wrong.
+ * Exit codes: 0, all controllers succeeded and wrote only declared outputs. 1 with an output: a controller failed or
+ * panicked, or a write was not declared. 1 without an output: the command line was wrong.
  */
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -33,7 +33,7 @@ export function isContractCommand(word: string | undefined): word is ContractCom
   return contractCommands.some((command) => command === word)
 }
 
-/** Where the commands print, without line ends. */
+/** The output streams; they get lines without line ends. */
 export interface Streams {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
@@ -98,7 +98,7 @@ function readFlags(words: readonly string[], clock: Clock): Asked {
   const outputDir = values['output-dir']
   if (!inputDir) throw new MusterError('InvalidFlag', '--input-dir is required.')
   if (!outputDir) throw new MusterError('InvalidFlag', '--output-dir is required.')
-  // It would be read as a part of the input the next time.
+  // The output would be a part of the next run's input.
   if (!path.relative(inputDir, outputDir).startsWith('..')) {
     throw new MusterError('InvalidFlag', `--output-dir ${outputDir} lies in --input-dir ${inputDir}.`)
   }
@@ -137,7 +137,7 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\
 export function readNow(text: string): number {
   const [, year, month, day] = rfc3339.exec(text) ?? []
   const now = day === undefined ? NaN : Date.parse(text)
-  // There is no 30 February, and none is meant.
+  // Date.UTC accepts 30 February; reject it.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
   if (Number.isNaN(now) || !isDay) {
     throw new MusterError('InvalidFlag', `--now is "${text}"; it must be a time such as 2026-01-31T12:00:00Z.`)
@@ -145,7 +145,7 @@ export function readNow(text: string): number {
   return now
 }
 
-/** The longest that a run may take: after that somebody waits for what will not come. */
+/** The time-out of a run. */
 const longestRunMs = 60_000
 
 async function applyConfiguration(
@@ -186,9 +186,9 @@ async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
   }
 }
 
-/** Tells what went wrong; the exit code. */
+/** Reports what went wrong; returns the exit code. */
 export function reportResults({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
-  // Upstream ends with 0 after a panic. Who only looks at the code would take that for a success.
+  // Upstream exits with 0 after a panic. A caller that checks only the exit code would take that for success.
   const failed = results.filter(({ status }) => status === 'Failed' || status === 'Panicked')
   for (const { controller, errors } of failed) for (const message of errors) err(`error: ${controller}: ${message}`)
   for (const message of refusedReads) err(`error: undeclared input: ${message}`)
@@ -199,7 +199,7 @@ export function reportResults({ results, undeclared, refusedReads }: WorldRun, e
   return failed.length + undeclared.length + refusedReads.length > 0 ? 1 : 0
 }
 
-/** The outside is the user-workload cluster alone; what is read still comes from the directory. */
+/** `live` reaches the user-workload cluster; reads still come from the directory. */
 async function applyLive(
   operator: Operator,
   words: readonly string[],

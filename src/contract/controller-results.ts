@@ -1,4 +1,4 @@
-/** What became of each controller in one run. Some may fail and others not: what these want is still good. */
+/** The result of each controller in one run. If some fail, the writes of the others are still valid. */
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import { scalarText } from './scalar-text.ts'
@@ -9,7 +9,7 @@ export type ResultStatus = (typeof resultStatuses)[number]
 
 export interface ControllerResult {
   readonly controller: string
-  /** `Skipped`: it was not asked for. `Panicked`: it did not even come to an error. */
+  /** `Skipped`: it was not selected. `Panicked`: it crashed without returning an error. */
   readonly status: ResultStatus
   readonly errors: readonly string[]
   readonly panicStack?: string | undefined
@@ -30,7 +30,7 @@ function resultOf({ controller, status, errors, panicStack }: ControllerResult):
   }
 }
 
-/** Those that somebody else wrote: what makes no sense is `Unknown`. */
+/** Parses the results of a program: an invalid status is `Unknown`. */
 export function readResults(document: JsonObject): readonly ControllerResult[] {
   const entries = document['controllerResults']
   if (!Array.isArray(entries)) return []

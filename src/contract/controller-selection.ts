@@ -1,11 +1,11 @@
 /**
- * `--controllers`: `foo` is that one, `-foo` not that one, `*` all that nothing else is said of. The first that names a controller
- * decides; without any, none runs.
+ * `--controllers`: `foo` selects a controller, `-foo` excludes it, `*` selects all that are not named. The first entry
+ * that names a controller decides; without any entry none runs.
  */
 import { MusterError } from '../kube/errors.ts'
 import { nearest } from '../kube/nearest.ts'
 
-/** Whether a controller is chosen. @throws InvalidFlag for a name that no controller has */
+/** Whether a controller is selected. @throws InvalidFlag for an unknown name */
 export function selectControllers(chosen: readonly string[], known: readonly string[]): (name: string) => boolean {
   for (const word of chosen) {
     const name = word.replace(/^-/, '')

@@ -1,4 +1,4 @@
-/** What a Muster operator answers when it is asked what it reads and writes. */
+/** A Muster operator's answers to `input-resources` and `output-resources`. */
 import type { Json } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { Input, DeclaredOutput, Reference } from '../operator/input.ts'
@@ -20,7 +20,7 @@ export function outputResourcesOf(operator: Operator): OutputResources {
   return known
 }
 
-/** Status and finalizers of its own kinds are among what it writes, and Events are told where those are. */
+/** Outputs include status and finalizers of its own kinds; Events are written to the cluster of those kinds. */
 function outputsIn(operator: Operator, role: PlacementRole): ResourceList {
   const isHere = ({ resource }: Input): boolean => placementRoleOf(resource) === role
   const own = operator.controllers.map((controller): DeclaredOutput => {
@@ -38,7 +38,7 @@ function outputsIn(operator: Operator, role: PlacementRole): ResourceList {
   }
 }
 
-/** Whoever writes into the configuration reads there, too. */
+/** Inputs include the outputs in the configuration cluster: an operator reads what it writes. */
 export function inputResourcesOf(operator: Operator): InputResources {
   const { declaredInputs } = operator
   const written = outputResourcesOf(operator).configurationResources
@@ -111,7 +111,7 @@ function namespaceOf({ namespace }: { readonly namespace?: string }): { readonly
   return namespace === undefined ? {} : { namespace }
 }
 
-/** Each once, in an order that does not depend on that of the definitions; nothing where there is nothing. */
+/** Unique, sorted independently of the definitions; absent when empty. */
 function listed<K extends keyof ResourceList, T>(
   member: K,
   entries: readonly T[],
@@ -122,7 +122,7 @@ function listed<K extends keyof ResourceList, T>(
   return { [member]: sorted } as unknown as { readonly [_ in K]?: readonly T[] }
 }
 
-/** One YAML document, as it is printed. */
+/** One YAML document. */
 export function describeResources(resources: InputResources | OutputResources): string {
   return writeGoYaml(resources as unknown as Json)
 }

@@ -1,7 +1,7 @@
 /**
- * A must-gather directory as operators of every kind can read it: list files only, one for each resource and namespace, with
- * the kind `<Kind>List`; Namespaces where they are looked for; both discovery files. It is kept up to date: a file is written
- * anew only when something in it has changed.
+ * A must-gather directory that operators in any language can read: list files only, one per resource and namespace,
+ * with the kind `<Kind>List`; Namespaces in their usual place; both discovery files. It is kept up to date: only
+ * changed files are written.
  */
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -15,17 +15,17 @@ import type { Selected } from './selection.ts'
 
 export interface GatherFolder {
   readonly path: string
-  /** Makes the directory hold these, and nothing else. Returns how many files were written or removed. */
+  /** Syncs the directory with the content. Returns how many files were written or removed. */
   update(content: GatherContent): number
 }
 
 export interface GatherContent {
   readonly selected: Selected
-  /** All Namespace objects that shall be there. */
+  /** The Namespace objects. */
   readonly namespaces?: readonly UntypedObject[]
   /** Files at the root, by name: discovery. */
   readonly extra?: ReadonlyMap<string, Json>
-  /** Secrets that are not written for being here: of what is written, nobody shall learn what they hold. */
+  /** Secrets that are not written, but whose values are redacted in what is. */
   readonly secrets?: readonly UntypedObject[]
 }
 
@@ -36,15 +36,15 @@ export const discoveryFiles = {
 
 export interface GatherFolderOptions {
   /**
-   * Other users may read it, as far as they can reach it. A program that a root manager runs has another uid; the folder is within
-   * one that no other user can enter then.
+   * Readable by other users: a program of a root manager runs with another uid; the folder is then inside of one that
+   * no other user can enter.
    * @default false
    */
   readonly isShared?: boolean
 }
 
 export function openGatherFolder(folder: string, { isShared = false }: GatherFolderOptions = {}): GatherFolder {
-  /** What each file was made from. */
+  /** The mark of each file's content. */
   const written = new Map<string, string>()
   return {
     path: folder,
@@ -70,7 +70,10 @@ export function openGatherFolder(folder: string, { isShared = false }: GatherFol
 }
 
 interface Wanted {
-  /** Equal for equal content: versions, not texts, so that nothing unchanged is written out only to be compared. */
+  /**
+   * Equal for equal content: built from resourceVersions, so that unchanged objects are not serialized only to be
+   * compared.
+   */
   readonly mark: string
   readonly value: () => Json
 }
@@ -104,7 +107,7 @@ function isNamespaces({ group, resource }: ResourceType): boolean {
   return group === '' && resource === 'namespaces'
 }
 
-/** Items do not repeat what they are; others expect that they may. */
+/** Items without apiVersion and kind, which readers must accept. */
 function listOf(type: ResourceType, objects: readonly UntypedObject[]): Json {
   const [{ apiVersion, kind }] = objects as readonly [UntypedObject]
   const resourceVersion = objects
@@ -118,14 +121,14 @@ function listOf(type: ResourceType, objects: readonly UntypedObject[]): Json {
   }
 }
 
-/** Whatever the umask. */
+/** Independent of the umask. */
 function share(folder: string, name: string): void {
   chmodSync(path.join(folder, name), 0o644)
   for (let at = path.dirname(path.join(folder, name)); at.startsWith(folder); at = path.dirname(at))
     chmodSync(at, 0o755)
 }
 
-/** Whole, or not at all: somebody may be reading. */
+/** Atomic: a program may be reading. */
 function write(file: string, text: string): void {
   makeFolder(path.dirname(path.resolve(file)), 0o700)
   writeFileSync(`${file}.new`, text, { mode: 0o600 })

@@ -1,19 +1,19 @@
 /**
- * A scalar as Go's YAML library writes it. Text is plain where no reader takes it for anything else, in double quotes where
- * one would, in single ones around signs, and a block where it has lines; what cannot be shown is escaped. All of it is
- * decided as that library decides it, odd corners too: bytes are compared and hashed.
+ * A scalar as Go's YAML library writes it. Text is plain if it is unambiguous, double-quoted if it would be parsed as
+ * another type, single-quoted around special characters, and a block if it has several lines; unprintable characters
+ * are escaped. The rules are those of that library, corner cases included: bytes are compared and hashed.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
 
 /** Beyond this column a line is folded at the next space. */
 const width = 80
 
-/** Words that need no thought. */
+/** A fast path: text that is always plain. */
 const usual = /^[A-Za-z/][\w./-]*(?: [\w./-]+)*$/
 
 /**
- * With what stands before it in its line; further lines begin at `indent`. A key is never folded.
- * @param isKey it is a mapping's, and stands in one line
+ * Prefixed by `before`, the start of its line; further lines are indented by `indent`. A key is never folded.
+ * @param isKey whether it is a key of a mapping, on one line
  */
 export function goScalar(
   value: Exclude<Json, readonly Json[] | JsonObject>,
@@ -33,7 +33,7 @@ export function goScalar(
   return folded(quote === '' ? value : value.replaceAll(quote, quote + quote), before, { indent, fold, quote })
 }
 
-/** It stands in one line, before its colon. */
+/** Whether the key fits on one line, before its colon. */
 export function isSimpleKey(key: string): boolean {
   return !breaks.test(key) && (key.length <= 42 || Buffer.byteLength(key) <= 128)
 }
@@ -46,26 +46,26 @@ function styleOf(text: string, isKey: boolean): Style {
   const isSpecial = unshown.test(text) || spaceBreak.test(text)
   const isLine = text.includes('\n')
   if (isLine) return isSpecial || isKey || text.endsWith(' ') ? 'double' : 'literal'
-  if (meansElse(text)) return 'double'
+  if (isOtherType(text)) return 'double'
   if (isSpecial || breakSpace.test(text)) return 'double'
   const isPlain = !breaks.test(text) && !/^ | $/.test(text) && !signs.test(text)
   return isPlain ? 'plain' : 'single'
 }
 
-/** Breaks among those that can be shown as they are, which a carriage return cannot. */
+/** Printable line breaks, which a carriage return is not. */
 const spaceBreak = / [\n\u{2028}\u{2029}]/u
 const breakSpace = /[\n\u{2028}\u{2029}] /u
 
-/** What has no picture, or one that the library does not know: it is escaped. */
+/** Characters that are escaped: unprintable, or unknown to the library. */
 const unshown = /[^\n\u{20}-\u{7e}\u{a0}-\u{d7ff}\u{e000}-\u{fefe}\u{ff00}-\u{fffd}]/u
 
-/** A sign that begins something, or a colon or hash where it would end the text. */
+/** Text with an indicator at its start, or a colon or hash that would end it. */
 const signs = /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[-?:](?:[ \t]|$))|:(?:[ \t]|$)|[ \t]#/
 
 const words = /^(?:y|yes|n|no|true|false|on|off|null|~|)$/i
 
-/** A reader would take it for a truth value, a number, a time or nothing. */
-function meansElse(text: string): boolean {
+/** Whether a parser would read it as a boolean, a number, a timestamp or null. */
+function isOtherType(text: string): boolean {
   if (words.test(text)) return isOfOneCase(text)
   if (/^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$/.test(text)) return true
   if (/^[-+\d]/.test(text))
@@ -89,7 +89,7 @@ function isInteger(text: string): boolean {
   return fits(sign === '-' ? -size : size, sign === '')
 }
 
-/** Into 64 bits. */
+/** Whether it fits into 64 bits. */
 function fits(value: bigint, orUnsigned: boolean): boolean {
   return BigInt.asIntN(64, value) === value || (orUnsigned && BigInt.asUintN(64, value) === value)
 }
@@ -98,7 +98,7 @@ function isFloat(text: string): boolean {
   return /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
 }
 
-/** `12:30` is a number to some. */
+/** `12:30` is a number in YAML 1.1. */
 function isSexagesimal(text: string): boolean {
   return /^[-+]?\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?$/.test(text)
 }
@@ -106,7 +106,7 @@ function isSexagesimal(text: string): boolean {
 const time =
   /^(\d{4})-(\d\d?)-(\d\d?)(?:[Tt](\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?(?:Z|[-+](\d\d):(\d\d))| (\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?)?$/
 
-/** A day that there is, and a time of it. */
+/** A valid date, with an optional time. */
 function isTime(text: string): boolean {
   const found = time.exec(text)
   if (!found) return false
@@ -119,7 +119,7 @@ function isTime(text: string): boolean {
   return isDay && isClock && isExact && zoneHour <= 24
 }
 
-/** Whole numbers as they are while 64 bits hold them; others with an exponent from a million on. */
+/** Integers as they are within 64 bits; other numbers with an exponent from a million on. */
 export function numberText(value: number | bigint): string {
   if (typeof value === 'bigint' && fits(value, false)) return String(value)
   const number = Number(value)
@@ -129,7 +129,7 @@ export function numberText(value: number | bigint): string {
   }
   const [digits = '', exponent = ''] = number.toExponential().split('e')
   const power = Number(exponent)
-  // As decimals are written by both, up to there.
+  // In this range JavaScript and Go format alike.
   if (power >= -4 && power < 6) return String(number)
   return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
@@ -140,7 +140,7 @@ interface Folding {
   readonly quote: string
 }
 
-/** Plain, or in single quotes: a line ends at a single space. */
+/** Plain or single-quoted: folded at a single space. */
 function folded(text: string, before: string, { indent, fold, quote }: Folding): string {
   if (before.length + quote.length + text.length <= fold && !breaks.test(text)) return before + quote + text + quote
   const newLine = `\n${' '.repeat(indent)}`
@@ -202,9 +202,9 @@ function escapeOf(character: string): string {
 
 const mustEscape = /[\n\r\u{2028}\u{2029}"\\]/u
 
-/** In double quotes: a line may end before several spaces, the first of which is then escaped. */
+/** Double-quoted: folded before several spaces, too, the first of which is then escaped. */
 function escaped(text: string, before: string, indent: number, fold: number): string {
-  // Behind a byte-order mark nothing is taken for what it looks like.
+  // After a byte-order mark no character counts as an indicator.
   const isMarked = text.startsWith('\u{feff}')
   const isShort = before.length + 1 + text.length <= fold
   if (isShort && !isMarked && !mustEscape.test(text) && !unshown.test(text)) return `${before}"${text}"`
@@ -228,7 +228,7 @@ function escaped(text: string, before: string, indent: number, fold: number): st
   return `${out}"`
 }
 
-/** A block of lines. Its head tells how deep they are, where they do not show it, and how it ends. */
+/** A literal block. Its header has the indentation, where the first line does not show it, and the chomping. */
 function literal(text: string, before: string, indent: number): string {
   const lead = ' '.repeat(indent)
   const depth = /^[ \n\u{2028}\u{2029}]/u.test(text) ? '2' : ''
@@ -238,6 +238,6 @@ function literal(text: string, before: string, indent: number): string {
       ? '+'
       : ''
   const lines = text.replaceAll(/(^|[\n\u{2028}\u{2029}])(?=[^\n\u{2028}\u{2029}])/gu, `$1${lead}`)
-  // The end of the last line is everybody's.
+  // The caller adds the last line end.
   return `${before}|${depth}${end}\n${lines.endsWith('\n') ? lines.slice(0, -1) : lines}`
 }

@@ -1,8 +1,8 @@
 /**
- * YAML as Go programs of this field write it, byte for byte: keys sorted, lists not indented, and long lines folded at the
- * first space beyond column 80. The bytes matter: files are named after a hash of them, and others compare them.
+ * YAML as Go's library writes it, byte for byte: keys sorted, lists not indented, and long lines folded at the first
+ * space beyond column 80. The bytes matter: file names contain a hash of them, and tools compare them.
  *
- * Here is how values stand below each other; how a single one is written is told by `go-scalar.ts`.
+ * This file writes mappings and lists; `go-scalar.ts` writes scalars.
  */
 import { isJsonObject, type Json } from '../kube/json.ts'
 import { compareKeys } from '../kube/yaml.ts'
@@ -17,7 +17,7 @@ export function writeGoYaml(value: Json): string {
 
 type Nested = readonly Json[] | { readonly [key: string]: Json | undefined }
 
-/** It has lines of its own. */
+/** Whether it takes lines of its own. */
 function isNested(value: Json): value is Nested {
   return Array.isArray(value) ? value.length > 0 : isJsonObject(value) && Object.values(value).some(isSaid)
 }
@@ -26,7 +26,7 @@ function isSaid(value: Json | undefined): value is Json {
   return value !== undefined
 }
 
-/** `before` is what stands in the first line already: dashes. */
+/** `before` is the start of the first line: dashes. */
 function write(value: Nested, column: number, before: string, lines: string[]): void {
   let lead = before
   const next = (): string => {
@@ -46,7 +46,7 @@ function write(value: Nested, column: number, before: string, lines: string[]): 
   for (const [key, member] of members.toSorted(([a], [b]) => compareKeys(a, b))) {
     if (member === undefined) continue
     if (!isSimpleKey(key)) {
-      // A key of several lines, or a very long one, has a line of its own.
+      // A multi-line or very long key has a line of its own.
       lines.push(leafText(key, `${next()}? `, column + 2))
       writeAfter(`${next()}: `, member)
       continue
@@ -55,14 +55,14 @@ function write(value: Nested, column: number, before: string, lines: string[]): 
     if (!isNested(member)) lines.push(leafText(member, `${head} `, column + 2))
     else {
       lines.push(head)
-      // A list stands below its key, a mapping under it.
+      // A list has the indentation of its key, a mapping two more.
       const inner = Array.isArray(member) ? column : column + 2
       write(member, inner, ' '.repeat(inner), lines)
     }
   }
 }
 
-/** With what stands before it in its line; further lines begin at `indent`. */
+/** Prefixed by `before`; further lines are indented by `indent`. */
 function leafText(value: Json, before: string, indent: number): string {
   if (typeof value === 'object' && value !== null) return before + (Array.isArray(value) ? '[]' : '{}')
   return goScalar(value, before, indent)

@@ -1,4 +1,4 @@
-/** The public surface: what makes a program of an operator, and what hosts programs of others. */
+/** The public surface: turns an operator into a program, and hosts other programs. */
 export {
   contractCommands,
   type ContractCommand,

@@ -1,5 +1,5 @@
 /**
- * The input directory of an offline run: a must-gather, of which only what the operator declares is kept. It may be larger than
+ * The input directory of an offline run: a must-gather. Only declared inputs are kept, since it may be larger than
  * memory.
  */
 import type { ImportOptions } from '../apiserver/must-gather/must-gather.ts'
@@ -20,7 +20,7 @@ const definitions: ResourceType = {
   resource: 'customresourcedefinitions',
 }
 
-/** What an operator declares to read and write, the definitions of that, and the namespaces. */
+/** Reads an operator's inputs and outputs, their definitions, and the namespaces. */
 export async function readInputs(
   folder: string,
   operator: Operator,
@@ -33,7 +33,7 @@ export async function readInputs(
     const defining = pool(definitions).filter((object) => definesOneOf(object, kinds))
     return [...new Set([...defining, ...namespaces, ...selected])]
   } catch (error) {
-    // A directory that is not there holds nothing: so others have it.
+    // A missing directory counts as empty, as in the upstream tools.
     const isMissing = isMusterError(error, 'GatherUnreadable') && errorCode(error.cause) === 'ENOENT'
     if (!isMissing || options.strict) throw error
     options.warn?.(`${folder} is not there: it is read as empty`)
@@ -51,7 +51,7 @@ interface Wants {
 
 const wants = new WeakMap<Operator, Wants>()
 
-/** It follows from its declaration, whatever the directory: a suite of tests asks for it once a test. */
+/** Cached per operator: a test suite needs it once per test. */
 function wantsOf(operator: Operator): Wants {
   const known = wants.get(operator)
   if (known) return known
@@ -67,7 +67,7 @@ function wantsOf(operator: Operator): Wants {
   return made
 }
 
-/** Whoever writes something goes by what is there of it. */
+/** Outputs are read, too: a write depends on the live object. */
 function declared(operator: Operator): ResourceList {
   const { applyConfigurationResources: read } = inputResourcesOf(operator)
   const written = Object.values(outputResourcesOf(operator)) as readonly ResourceList[]

@@ -1,7 +1,6 @@
 /**
- * The inputs of an operator, cut out of something larger: of a must-gather directory, or of a cluster. What is declared is kept
- * and nothing else, so that a fixture is small and shows what matters; Namespaces and discovery are kept, for without them
- * nobody can read the rest.
+ * Extracts the inputs of an operator from a must-gather directory or a cluster. Only declared objects are kept, so that
+ * a fixture is small; Namespaces and discovery are kept, since readers need them.
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -21,7 +20,7 @@ import type { ResourceList } from './resource-list.ts'
 import {
   type Clues,
   cluesOf,
-  isMeant,
+  mayBeSelected,
   selectionKey,
   type Pool,
   referredTo,
@@ -30,15 +29,15 @@ import {
 } from './selection.ts'
 
 export interface PruneOptions extends ImportOptions {
-  /** Kinds that are known, beside the built-in ones and those that the directory defines. */
+  /** Known kinds beside the built-in ones and those that the directory defines. */
   readonly resources?: readonly Resource[]
-  /** Tell all Secrets, declared or not: whoever redacts must know what to look for. @default false */
+  /** Returns all Secrets, declared or not: redaction needs their values. @default false */
   readonly secrets?: boolean | undefined
 }
 
 const secretsType: ResourceType = { group: '', version: 'v1', resource: 'secrets' }
 
-/** What a directory holds of these. */
+/** Extracts the inputs from a directory. */
 export async function inputsOfGather(
   folder: string,
   list: ResourceList,
@@ -56,8 +55,8 @@ export interface GatherPool {
 }
 
 /**
- * What of a directory may be meant, and no more of it: it may be far larger than memory. It is read once, and again where
- * what was found refers to something that nobody has asked for yet.
+ * The objects of a directory that may be selected, and no others: it may be far larger than memory. The directory is
+ * read again when the found objects refer to further ones.
  */
 export async function poolOfGather(folder: string, list: ResourceList, options: PruneOptions): Promise<GatherPool> {
   const wanted = new Map(typesIn(list).map((type) => [selectionKey(type), type]))
@@ -66,7 +65,7 @@ export async function poolOfGather(folder: string, list: ResourceList, options: 
   const pool: Pool = (type) => [...(pools.get(selectionKey(type))?.values() ?? [])]
   const namespaces = new Map<string, UntypedObject>()
 
-  /** Of what nothing describes the kind can only be guessed, and of a kind that nothing describes what it is called. */
+  /** Without a definition, the kind of a resource and the plural of a kind can only be guessed. */
   const mayBe = (kind: string, key: string): boolean =>
     !kinds.describes(key) && (kinds.resourcesOf(kind).length === 0 || key.startsWith(kind.toLowerCase().slice(0, -1)))
 
@@ -88,12 +87,12 @@ export async function poolOfGather(folder: string, list: ResourceList, options: 
       }
       const held = pools.get(selectionKey(type))!
       const place = `${namespace}/${name}`
-      // Directories often hold an object twice: the newer one counts.
+      // Directories often contain an object twice: the newer one counts.
       if (versionOf(held.get(place)) <= versionOf(object)) held.set(place, alone(object))
     }
   }
 
-  await read(cluesOf(list), (type, object) => isMeant(list, type, object), options.warn)
+  await read(cluesOf(list), (type, object) => mayBeSelected(list, type, object), options.warn)
   const asked = new Set<string>()
   for (;;) {
     const fresh = new Map<string, ReadonlySet<string>>()
@@ -105,7 +104,7 @@ export async function poolOfGather(folder: string, list: ResourceList, options: 
     if (fresh.size === 0) return { pool, namespaces: [...namespaces.values()] }
     const isNamed: Wanted = (type, { metadata }) =>
       fresh.get(selectionKey(type))?.has(`${metadata.namespace ?? ''}/${metadata.name}`) ?? false
-    // What is broken was told the first time.
+    // Broken files were reported in the first pass.
     const clues = [...fresh].map(([key, names]) => [key, [...names].map((name) => [nameIn(name)])] as const)
     await read(new Map(clues), isNamed, undefined)
   }
@@ -117,12 +116,12 @@ function nameIn(place: string): string {
   return place.slice(place.indexOf('/') + 1)
 }
 
-/** A part of a text keeps all of it in memory; what is kept for long is copied out of the file that it stood in. */
+/** A substring keeps its whole source text in memory: copy what is kept for long. */
 function alone(object: UntypedObject): UntypedObject {
   return parseJson(stringifyJson(object)) as unknown as UntypedObject
 }
 
-/** @param options `warn` is told where not all Secrets may be read */
+/** @param options `warn` is called when not all Secrets may be read */
 export async function inputsOfCluster(
   client: Client,
   list: ResourceList,
@@ -138,13 +137,13 @@ export async function inputsOfCluster(
 
 async function allOf(client: Client, type: ResourceType): Promise<readonly UntypedObject[]> {
   const resource = await servedResource(client, type)
-  // Lists leave out what their items are.
+  // List items have no apiVersion and kind.
   const items = resource ? (await client.list(resource)).items : []
   const apiVersion = formatApiVersion(type)
   return items.map((item) => Object.assign({}, item, { apiVersion, kind: resource?.kind ?? item.kind }))
 }
 
-/** Not everybody may read them all. */
+/** The caller may not be allowed to list all Secrets. */
 async function secretsOf(client: Client, warn: PruneOptions['warn']): Promise<readonly UntypedObject[]> {
   try {
     return await allOf(client, secretsType)
@@ -180,17 +179,17 @@ function versionOf(object: UntypedObject | undefined): number {
   return Number(object?.metadata.resourceVersion ?? 0) || 0
 }
 
-/** How kinds and resources are called. */
+/** Maps kinds to resources. */
 interface KindNames {
   pluralOf(kind: string, group: string): string | undefined
-  /** The resources that a kind may be, whatever its group. */
+  /** The possible resources of a kind, in any group. */
   resourcesOf(kind: string): readonly string[]
   describes(resource: string): boolean
 }
 
 type NamedKind = Pick<Resource, 'kind' | 'group' | 'plural'>
 
-/** The directory is asked only for what nobody else describes. */
+/** The directory is read only for kinds without another definition. */
 async function namesOfKinds(folder: string, options: PruneOptions, wanted: readonly string[]): Promise<KindNames> {
   const known = namesAmong(options.resources ?? [], builtinNames())
   if (wanted.every((key) => known.describes(key))) return known
@@ -212,7 +211,7 @@ function builtinNames(): KindNames {
   return (builtin ??= namesAmong(builtinResources()))
 }
 
-/** Those that `others` tell count, too. */
+/** `others` is consulted, too. */
 function namesAmong(resources: readonly NamedKind[], others?: KindNames): KindNames {
   const plurals = new Map(resources.map(({ kind, group, plural }) => [`${kind}.${group}`, plural]))
   const byKind = Map.groupBy(resources, ({ kind }) => kind)
@@ -226,7 +225,7 @@ function namesAmong(resources: readonly NamedKind[], others?: KindNames): KindNa
   }
 }
 
-/** Of a kind that nothing describes: its directory is named after it. */
+/** For a kind without definition: its directory is named after the plural. */
 function pluralIn(file: string, group: string): string | undefined {
   const parts = file.replace(/\.\w+$/, '').split(path.sep)
   const at = parts.lastIndexOf(group || 'core')
@@ -248,7 +247,7 @@ function discoveryIn(folder: string): ReadonlyMap<string, Json> {
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-/** What is served, in the form that others read: without it they wait for ever for kinds that they do not know. */
+/** The discovery files that upstream tools read: without them they wait for ever for unknown kinds. */
 export async function discoveryOf(client: Client): Promise<ReadonlyMap<string, Json>> {
   const files = { [discoveryFiles.core]: '/api', [discoveryFiles.groups]: '/apis' }
   const fetched = Object.entries(files).map(async ([name, from]) => {

@@ -1,25 +1,25 @@
 /**
- * What makes a program of an operator:
+ * Turns an operator into a program:
  *
  *     #!/usr/bin/env node
  *     import { operatorMain } from 'muster/contract'
  *     import { operator } from './operator.ts'
  *     await operatorMain(operator)
  *
- * It answers the commands of the contract, for whoever wants to run it once, on a directory, from any language. With anything
- * else, or nothing, it runs for good, on its cluster, alone.
+ * It implements the commands of the contract: one run on a directory, callable from any language. With other arguments,
+ * or none, it runs on its cluster, alone, until it is stopped.
  */
 import type { Operator } from '../operator/operator.ts'
 import { isContractCommand, runContractCommand } from './commands.ts'
 import { cutOff } from './cut-off.ts'
 
-/** Resolves when it has ended; its exit code is that of the process. */
+/** Resolves at the end; sets the exit code of the process. */
 export async function operatorMain(operator: Operator, argv: readonly string[] = process.argv.slice(2)): Promise<void> {
   const out = (text: string): void => void process.stdout.write(`${text}\n`)
   const err = (text: string): void => void process.stderr.write(`${text}\n`)
   const [command] = argv
   if (command === undefined || !isContractCommand(command)) {
-    // Who asks for one command waits for nothing that it does not need.
+    // Loaded lazily: a single command does not need the manager.
     const { runAlone } = await import('../manager/alone/run-alone.ts')
     process.exitCode = await runAlone(operator, { argv, environment: process.env, signal: stopSignal(), out, err })
     return

@@ -1,10 +1,9 @@
 /**
- * A world for an operator that has no cluster: an embedded API server that holds what some directory held, a clock that
- * stands still, and nothing beyond. In it an operator runs as it would live, once for each of its CRs, and what it
- * wants is written down.
+ * The environment of an offline run: an embedded API server with the objects of a directory, and a fixed clock. The
+ * operator runs as it would live, once for each of its CRs, and its writes are recorded.
  *
- * It reads what was there when the run began, and never its own writes; those are kept by the server, for the next run.
- * There is no way out: the only transport leads to the embedded server, and `live` fails.
+ * It reads the objects as of the start of the run, never its own writes; the server keeps those for the next run. There
+ * is no network: the only transport leads to the embedded server, and `live` fails.
  */
 import { seededRandom } from '../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../clock/virtual-clock.ts'
@@ -39,42 +38,42 @@ import { snapshot } from './snapshot.ts'
 
 export interface OfflineRunOptions {
   readonly operator: Operator
-  /** What there is. */
+  /** The initial objects. */
   readonly objects: readonly UntypedObject[]
-  /** Where its clock stands. @default 2026-01-01 */
+  /** The time of its clock. @default 2026-01-01 */
   readonly now?: number
-  /** Of uids and generated names. @default 1 */
+  /** The seed of uids and generated names. @default 1 */
   readonly seed?: number
   /** As the operator's own `config` declares it. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>
-  /** Pods are scheduled and run, Deployments make them, as the clock moves. @default false */
+  /** Simulates the scheduler, kubelets and workload controllers as the clock advances. @default false */
   readonly workloads?: boolean
-  /** What is outside. @default nothing: whoever reaches for it fails with `NeedsCluster` */
+  /** Access beyond the cluster. @default none: it fails with `NeedsCluster` */
   readonly live?: Live
 }
 
-/** A cluster without anybody in it. */
+/** An embedded API server without controllers. */
 export interface OfflineServer {
   readonly clock: VirtualClock
   readonly server: ApiServer
-  /** Somebody else's, whose writes are not recorded. */
+  /** The client of a test, whose writes are not recorded. */
   readonly client: Client
 }
 
 export interface OfflineWorld extends OfflineServer {
-  /** Runs the chosen controllers, once for each CR. @default all */
+  /** Runs the selected controllers, once for each CR. @default all */
   run(isChosen?: (controller: string) => boolean): Promise<WorldRun>
 }
 
 export interface WorldRun extends OutputDirectory {
-  /** What was written without having been declared: `Create-ConfigMap.v1./a[default]`. */
+  /** Undeclared writes: `Create-ConfigMap.v1./a[default]`. */
   readonly undeclared: readonly string[]
-  /** What was read without having been declared: it was not shown. */
+  /** Undeclared reads, which the view refused. */
   readonly refusedReads: readonly string[]
   readonly ledgers: readonly Ledger[]
 }
 
-/** Here nothing passes by itself, and no clock moves while somebody waits to try again. */
+/** No retries: the clock stands still, so nothing would change. */
 const once = { attempts: 1 }
 
 export type OfflineServerOptions = Pick<OfflineRunOptions, 'now' | 'seed' | 'workloads'>
@@ -89,7 +88,7 @@ export async function openOfflineServer({
   const server = createApiServer({
     clock,
     random: seededRandom(seed),
-    // What was gathered is a part of a cluster: nothing is deleted because its owner is elsewhere.
+    // A gathered directory is a part of a cluster: an object is not deleted because its owner is missing.
     collectGarbage: false,
     ...(simulated && { workloads: simulated.simulatedWorkloads() }),
   })
@@ -100,7 +99,7 @@ export async function openOfflineServer({
   }
 }
 
-/** With all that a directory holds, and the namespaces that it is in. */
+/** Loads the objects of a directory, and creates their namespaces. */
 export async function fillOfflineServer({ server }: OfflineServer, folder: string): Promise<void> {
   const namespaces = new Set<string>()
   const known = new Set(first)
@@ -112,7 +111,7 @@ export async function fillOfflineServer({ server }: OfflineServer, folder: strin
   await server.importObjects([...namespaces].filter((name) => !known.has(name)).map(namespaceObject))
 }
 
-/** Every cluster has these. */
+/** The namespaces of every cluster. */
 const first: readonly string[] = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
 export async function openOfflineWorld(options: OfflineRunOptions): Promise<OfflineWorld> {
@@ -153,7 +152,7 @@ export async function openOfflineWorld(options: OfflineRunOptions): Promise<Offl
               return folders.length > 0
             },
             prepare: async (namespace) => {
-              // Who has only a part of a cluster cannot know that a namespace is missing.
+              // In a part of a cluster a missing namespace means nothing: create it.
               if (namespaces.has(namespace)) return
               namespaces.add(namespace)
               await server.importObjects([namespaceObject(namespace)])
@@ -181,7 +180,7 @@ export async function openOfflineWorld(options: OfflineRunOptions): Promise<Offl
   }
 }
 
-/** Which CRs a controller is for follows from no other object. */
+/** The selection of CRs involves no references. */
 const noReferences = { has: () => false, of: () => [] }
 
 interface ControllerRun {
@@ -222,7 +221,7 @@ async function runController(
       } as unknown as Situation<KubeObject>
       const run = openRun(name, keyOf(cr))
       const execute = (wave: Wave): ReturnType<ReturnType<typeof createExecutor>> => {
-        // The record says what was declared, down to the name; the executor only sends.
+        // The recorder checks the declaration, down to the name; the executor only sends.
         const outputs = wave.map(({ resource }) => resource)
         return createExecutor({ writer: client, fieldManager: operator.name, outputs, kinds: outputs, parallel: 1 })(
           wave,
@@ -233,7 +232,7 @@ async function runController(
       ledgers.push(ledger)
       for (const event of eventsOf(ledger)) await recorder.record(cr, event)
       const { failure } = ledger
-      // Giving up is a decision, and told on the CR.
+      // Giving up is a decision, reported on the CR.
       if (failure && !failure.gaveUp)
         errors.push(`${ledger.key}: ${failure.step}, ${failure.subject}: ${failure.message}`)
     }
@@ -255,7 +254,7 @@ function kindIn(body: Json | undefined, resource: string): string {
   return isJsonObject(body) && typeof body['kind'] === 'string' ? body['kind'] : resource
 }
 
-/** The kinds that the operator brings, and a definition that lets everything through for those of others. */
+/** The CRDs of the operator, and permissive ones for other custom kinds. */
 function definitionsFor(operator: Operator, objects: readonly UntypedObject[]): readonly UntypedObject[] {
   const known = new Set(
     objects.flatMap(({ kind, metadata }) => (kind === 'CustomResourceDefinition' ? [metadata.name ?? ''] : [])),
@@ -265,7 +264,7 @@ function definitionsFor(operator: Operator, objects: readonly UntypedObject[]): 
 
 const definitions = new WeakMap<Operator, readonly UntypedObject[]>()
 
-/** The same objects each time: an API server compiles a schema once as long as its definition lives. */
+/** Cached: the API server compiles the schema of the same CRD object once. */
 function ownDefinitions(operator: Operator): readonly UntypedObject[] {
   const made = definitions.get(operator)
   if (made) return made
@@ -297,7 +296,7 @@ function openDefinition({ group, version, kind, plural, namespaced }: Resource):
   }
 }
 
-/** Namespaces that objects are in, and that are not among them. */
+/** Namespaces of objects that are not among the objects. */
 function namespacesMissing(objects: readonly UntypedObject[], known: Set<string>): readonly UntypedObject[] {
   for (const { kind, apiVersion, metadata } of objects) {
     if (kind === 'Namespace' && apiVersion === 'v1') known.add(metadata.name ?? '')

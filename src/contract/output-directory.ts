@@ -1,14 +1,14 @@
 /**
- * The output directory: what an operator wants, as files that a person can read and a program can compare.
+ * The output directory: the writes of an operator, as files that people can read and programs can compare.
  *
  *     controller-results.yaml
- *     Configuration/Apply/namespaces/default/apps/deployments/4b1c-body-web.yaml      what is sent
- *                                                            /4b1c-metadata-web.yaml  where, and by whom
- *                                                            /4b1c-options-web.yaml   how, if there is anything to say
- *     Configuration/order.yaml                                                        in which order
- *     Unspecified/…                                                                   what was not declared
+ *     Configuration/Apply/namespaces/default/apps/deployments/4b1c-body-web.yaml      the body
+ *                                                            /4b1c-metadata-web.yaml  the target and the controller
+ *                                                            /4b1c-options-web.yaml   the options, if there are any
+ *     Configuration/order.yaml                                                        the order
+ *     Unspecified/…                                                                   undeclared writes
  *
- * Names, hashes and form are those of the upstream tools; `order.yaml` is ours, and they pass over it.
+ * Names, hashes and format are those of the upstream tools; `order.yaml` is ours, and they ignore it.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -27,16 +27,16 @@ import {
   unspecifiedFolder,
 } from './mutation.ts'
 
-/** A mutation, and the folders that it goes to. */
+/** A mutation and its folders. */
 export interface PlacedFile {
   readonly mutation: RecordedMutation
-  /** More than one, where it is declared for several clusters; none: it is not declared. */
+  /** Several, if it is declared for several clusters; none if it is not declared. */
   readonly folders: readonly ClusterFolder[]
-  /** What the body says. */
+  /** The parsed body. */
   readonly content: Json | undefined
 }
 
-/** What an operator left behind. */
+/** The output of a run. */
 export interface OutputDirectory {
   readonly mutations: readonly PlacedFile[]
   readonly results: readonly ControllerResult[]
@@ -45,7 +45,7 @@ export interface OutputDirectory {
 export const resultsFile = 'controller-results.yaml'
 export const orderFile = 'order.yaml'
 
-/** By their paths in the directory. */
+/** The files by path. */
 export function outputFiles({ mutations, results }: OutputDirectory): ReadonlyMap<string, string> {
   const files = new Map<string, string>()
   const orders = new Map<string, Json[]>()
@@ -70,13 +70,13 @@ export function outputFiles({ mutations, results }: OutputDirectory): ReadonlyMa
   return files
 }
 
-/** Something that would be taken for a part of the next output; undefined: there is nothing. */
+/** A file that would be mistaken for a part of the next output; undefined: there is none. */
 export function leftIn(folder: string): string | undefined {
   return [...clusterFolders, unspecifiedFolder, resultsFile].find((name) => existsSync(path.join(folder, name)))
 }
 
 /**
- * What is there already stays: whoever asks for a run gives it a fresh directory.
+ * Existing files are kept: the caller provides a fresh directory.
  * @throws OutputUnwritable
  */
 export function writeOutput(folder: string, output: OutputDirectory): void {
@@ -109,8 +109,8 @@ function placeOf(mutation: RecordedMutation): string {
 }
 
 /**
- * Two requests about one object may have the same hash: the same body from two controllers, or by chance, for it is short.
- * Neither is lost: the second is marked `4b1c-2`.
+ * Two requests for one object may have the same hash: the same body from two controllers, or by chance, for it is
+ * short. The second is marked `4b1c-2`.
  */
 function freeMark(hash: string, isTaken: (mark: string) => boolean): string {
   let mark = hash
@@ -118,12 +118,12 @@ function freeMark(hash: string, isTaken: (mark: string) => boolean): string {
   return mark
 }
 
-/** File systems take 255 bytes; names of objects may have almost as many, and the metadata tells all of it. */
+/** File names are limited to 255 bytes; a long object name is shortened, and the metadata file holds all of it. */
 function fileName({ name, generateName }: RecordedMutation, mark: string): string {
   return escaped(`${name}${generateName}`).slice(0, 255 - `${mark}-metadata-.yaml`.length)
 }
 
-/** A colon is not allowed in every archive. */
+/** Some archive formats do not allow colons. */
 export function escaped(text: string): string {
   return text.replaceAll(':', '-COLON-')
 }

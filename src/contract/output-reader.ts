@@ -1,7 +1,7 @@
 /**
- * Reads an output directory that somebody else wrote, and trusts nothing in it. It is refused as a whole where anything in it
- * is not as the contract says: a link, a device, too much of anything, a file that says it is about something else than the
- * place where it lies. Half of what a broken operator wanted is not what it wanted.
+ * Reads the output directory of an untrusted program. The whole directory is rejected if anything in it violates the
+ * contract: a link, a device, a limit exceeded, metadata that contradicts its path. A part of a broken output is not
+ * what the operator wanted.
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import path from 'node:path'
@@ -27,9 +27,9 @@ import { scalarText } from './scalar-text.ts'
 export interface OutputLimits {
   /** @default 20_000 */
   readonly files: number
-  /** Of one; a server takes no more than this. @default 3 MiB */
+  /** The size limit of a file; an API server accepts no more. @default 3 MiB */
   readonly fileBytes: number
-  /** Of all together. @default 128 MiB */
+  /** The size limit of all files. @default 128 MiB */
   readonly bytes: number
 }
 
@@ -38,9 +38,9 @@ export const defaultOutputLimits: OutputLimits = { files: 20_000, fileBytes: 3 *
 export interface ReadMutation {
   readonly folder: ClusterFolder | typeof unspecifiedFolder
   readonly mutation: RecordedMutation
-  /** What the body says. */
+  /** The parsed body. */
   readonly content: Json | undefined
-  /** Its place in the order of all, where that is known. */
+  /** Its position in the recorded order, if known. */
   readonly sequence: number | undefined
   /** Relative to the directory. */
   readonly file: string
@@ -48,19 +48,19 @@ export interface ReadMutation {
 
 export interface ReadOutput {
   readonly mutations: readonly ReadMutation[]
-  /** Undefined: there is no such file, so the run did not come to its end. */
+  /** Undefined without the file: the run did not complete. */
   readonly results: readonly ControllerResult[] | undefined
-  /** What lies beside the folders that are known. */
+  /** Unknown entries beside the known folders. */
   readonly unknown: readonly string[]
 }
 
 const folders: ReadonlySet<string> = new Set([...clusterFolders, unspecifiedFolder])
 const known: ReadonlySet<string> = new Set([...folders, resultsFile, 'stdout.log', 'stderr.log'])
-/** Namespace folders are no deeper than this. */
+/** The depth limit of folders. */
 const deepest = 8
 
 /**
- * What is wrong with it is quoted: masked by `hide`, and cut then.
+ * Error messages quote the output: redacted by `hide`, then truncated.
  * @throws OutputRefused
  */
 export function readOutput(
@@ -72,7 +72,7 @@ export function readOutput(
     return readFolder(folder, limits)
   } catch (error) {
     if (!isMusterError(error, 'OutputRefused')) throw error
-    // Without a cause: that would be the very words.
+    // Without a cause, which would hold the original text.
     throw new MusterError('OutputRefused', `${cutText(error.message.slice(0, -1), longestProblem, hide)}.`)
   }
 }
@@ -98,10 +98,10 @@ interface Entry {
 
 interface Reader {
   entries(folder: string): readonly Entry[]
-  /** Every file below, by its path. */
+  /** All files below, by path. */
   files(folder: string): readonly string[]
   text(file: string): string
-  /** What the text of that file says. */
+  /** Parses the text of a file. */
   value(text: string, file: string): Json
 }
 
@@ -139,13 +139,13 @@ function createReader(root: string, limits: OutputLimits): Reader {
     value(text, file) {
       const value = parsed(text, file)
       const weight = weightOf(value, file)
-      // Aliases share what they point at until somebody writes it out: for a server, a log, a message.
+      // YAML aliases share their target until it is serialized for a server, a log or a message.
       if (weight > limits.fileBytes) throw refused(`${file}: its aliases stand for more than ${limits.fileBytes} bytes`)
       take(Math.max(0, weight - text.length))
       return value
     },
     text(file) {
-      // Not through a link, and not from what was put in its place meanwhile.
+      // Opened without following links, and checked against a file swapped in meanwhile.
       const handle = opened(path.join(root, file), file)
       try {
         const { size, isFile } = statOf(handle)
@@ -179,7 +179,7 @@ function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly R
   const files = new Set(reader.files(folder))
   const order = orderIn(path.posix.join(folder, orderFile), files, reader)
   return [...files].flatMap((file) => {
-    // The first of these words tells what a file is; the name of an object may hold them, too.
+    // The first of these words is the type of the file; an object's name may contain them, too.
     const own = file.lastIndexOf('/') + 1
     const extension = '.yaml'
     if (!file.endsWith(extension)) return []
@@ -228,15 +228,15 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
   const action = parseAction(text('action'))
   if (!action) throw refused(`${file}: there is no action "${text('action')}"`)
   const optional = (member: string): string | undefined => text(member) || undefined
-  // A verb on a subresource of more than one word says so.
+  // A subresource of more than one word is in the metadata.
   const subresource = optional('subresource') ?? action.subresource
-  // It becomes a part of a URL, and what climbs there gets at the objects of others.
+  // It becomes a part of a URL: `..` would lead to other objects.
   if (subresource !== undefined && !/^[a-z][a-z0-9-]*$/.test(subresource)) {
     throw refused(`${file}: "${subresource}" is no subresource`)
   }
-  // Libraries of before September 2025 misspell it.
+  // Upstream libraries before September 2025 misspell it.
   const name = text('name') || text('mame')
-  // Others say that a Namespace is in itself.
+  // Upstream tools write a Namespace as being in itself.
   const isInItself = type['Resource'] === 'namespaces' && scalarText(type['Group']) === '' && text('namespace') === name
   return {
     verb: action.verb,
@@ -257,7 +257,7 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
   }
 }
 
-/** It is said in both places, or in one. */
+/** The field manager may be in the options, in the metadata, or in both. */
 function managerIn(options: JsonObject, said: string | undefined, file: string): string | undefined {
   const asked = options['fieldManager'] ?? ''
   if (typeof asked !== 'string') throw refused(`${file}: fieldManager of its options is no text`)
@@ -265,12 +265,12 @@ function managerIn(options: JsonObject, said: string | undefined, file: string):
   throw refused(`${file}: its field manager is "${asked}" by its options, by its metadata "${said}"`)
 }
 
-/** It lies where its metadata says, and there is such a place in a cluster. */
+/** Checks that the path matches the metadata, and is valid in a cluster. */
 function checkPlace(mutation: RecordedMutation, folder: string, file: string): void {
   const { type, namespace, name, generateName } = mutation
   const scope = namespace === undefined ? 'cluster-scoped-resources' : `namespaces/${namespace}`
   const place = escaped(path.posix.join(actionOf(mutation), scope, type.group || 'core', type.resource))
-  // Others keep a patch of a Namespace in that namespace.
+  // Upstream tools put a patch of a Namespace into that namespace.
   const isOfNamespace = type.group === '' && type.resource === 'namespaces'
   const inside = escaped(path.posix.join(actionOf(mutation), 'namespaces', name, 'core/namespaces'))
   const is = path.posix.relative(folder, path.posix.dirname(file))
@@ -288,7 +288,7 @@ function checkPlace(mutation: RecordedMutation, folder: string, file: string): v
   if (problem !== undefined) throw refused(`${file}: ${problem}`)
 }
 
-/** A body is about what its metadata says. */
+/** Checks that the body matches the metadata. */
 function checkBody(mutation: RecordedMutation, content: Json | undefined, file: string): void {
   const { verb, type, namespace, name, generateName, subresource, patchType } = mutation
   if (verb === 'Delete') {
@@ -302,9 +302,9 @@ function checkBody(mutation: RecordedMutation, content: Json | undefined, file: 
   }
   if (!isJsonObject(content)) throw refused(isPatch ? `${file} is no ${patchType}` : `${file} is no object`)
   const metadata: JsonObject = isJsonObject(content['metadata']) ? content['metadata'] : {}
-  // Of a subresource the body is often of another kind, and without a name: a Scale, an Eviction, a TokenRequest.
+  // The body of a subresource is often of another kind, and without a name: a Scale, an Eviction, a TokenRequest.
   const isOther = subresource !== undefined && subresource !== 'status'
-  // Part of an object need not say which: whatever it does say must be so.
+  // A partial object may leave out its identity, but must not contradict it.
   const isPart = isPatch || isOther
   const { group, version } = parseApiVersion(scalarText(content['apiVersion']))
   const said: readonly (readonly [string, Json | undefined, string])[] = [
@@ -337,10 +337,10 @@ function parsed(text: string, file: string): Json {
   }
 }
 
-/** Deeper than any object, and not too deep for the stack. */
+/** Deeper than any object, but safe for the stack. */
 const deepestValue = 1000
 
-/** Characters of all that a value says, counted through aliases. Without any, it is never more than the text has. */
+/** The length of a value with its aliases expanded. Without aliases it is never longer than the text. */
 function weightOf(value: Json | undefined, file: string): number {
   const weighed = new Map<object, number>()
   const weigh = (part: Json | undefined, depth: number): number => {
@@ -360,12 +360,12 @@ function weightOf(value: Json | undefined, file: string): number {
 
 const longestProblem = 1000
 
-/** It quotes what a program wrote, at any length: `readOutput` masks and cuts it. */
+/** It quotes the program's output in full: `readOutput` redacts and truncates it. */
 function refused(problem: string): MusterError {
   return new MusterError('OutputRefused', `${problem}.`)
 }
 
-/** Who said nothing about the order gets this one: what others need comes first, what takes away last. */
+/** The default order: prerequisites first, deletions last. */
 const ranks: readonly ((read: ReadMutation) => boolean)[] = [
   ({ mutation: { verb, type } }) => verb !== 'Delete' && type.resource === 'namespaces' && type.group === '',
   ({ mutation: { verb, type } }) => verb !== 'Delete' && type.resource === 'customresourcedefinitions',
@@ -377,7 +377,7 @@ const ranks: readonly ((read: ReadMutation) => boolean)[] = [
   () => true,
 ]
 
-/** In the order that was recorded; where there is none, in one that makes sense. */
+/** In the recorded order, or in the default order. */
 export function inOrder(mutations: readonly ReadMutation[]): readonly ReadMutation[] {
   const isRecorded = mutations.every(({ sequence }) => sequence !== undefined)
   const rank = (read: ReadMutation): number => read.sequence ?? 0

@@ -1,7 +1,7 @@
 /**
- * A transport that writes down what goes through it. Reads pass; whatever asks for a change is recorded as a mutation, and
- * then answered by the server behind, which is an embedded one: so what no server would accept is known at once, and whoever
- * wrote it goes on from a true answer. What was not declared is recorded, too, and refused.
+ * A transport that records writes. Reads pass through; a write is recorded as a mutation and then sent to the embedded
+ * API server behind: so invalid writes fail at once, and the writer gets a real answer. Undeclared writes are recorded,
+ * too, and rejected.
  */
 import { attributesOf } from '../apiserver/access/request-attributes.ts'
 import { parseTarget } from '../apiserver/access/request-target.ts'
@@ -14,11 +14,11 @@ import { scalarText } from './scalar-text.ts'
 
 export interface RecorderOptions {
   readonly transport: Transport
-  /** Who writes: for the record. */
+  /** The controller that writes. */
   readonly controller: string
-  /** False: it is refused. Called once for each, in order. */
+  /** False rejects the write. Called once for each, in order. */
   readonly record: (mutation: RecordedMutation, body: Json | undefined) => boolean
-  /** Before anything is written there. */
+  /** Called before a write to a namespace. */
   readonly prepare?: (namespace: string) => Promise<void>
 }
 
@@ -29,7 +29,7 @@ export function recording({ transport, controller, record, prepare }: RecorderOp
       if (request.method === 'GET') return await transport.send(request)
       const { mutation, body } = recordedMutationOf(request, controller)
       if (!record(mutation, body)) return answer(403, forbidden(mutation))
-      // Events are told, and nobody in here listens.
+      // Events are not recorded: an offline run has no reader for them.
       if (isEvent(mutation)) return answer(201, body ?? {})
       if (mutation.namespace !== undefined) await prepare?.(mutation.namespace)
       return await transport.send(request)
@@ -41,14 +41,14 @@ const verbs: Readonly<Record<string, Verb>> = { POST: 'Create', PUT: 'Update', D
 const applyType = 'application/apply-patch+yaml'
 const usualDeletion: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' }
 
-/** A request as a mutation, and what its body says. */
+/** A request as a mutation, with its parsed body. */
 export function recordedMutationOf(
   request: TransportRequest,
   controller: string,
 ): { readonly mutation: RecordedMutation; readonly body: Json | undefined } {
   const target = parseTarget(request.path)
   const parameters = target?.query ?? new URLSearchParams()
-  // What is declared is declared for the cluster at `/` alone.
+  // Declarations apply to the cluster at `/` only.
   const asked = target?.cluster === '' ? attributesOf(request.method, target) : {}
   const {
     group = '',
@@ -63,7 +63,7 @@ export function recordedMutationOf(
   const contentType = String(request.headers['content-type'] ?? '').split(';')[0]!
   const verb = contentType === applyType ? 'Apply' : verbs[request.method]!
   const text = textOf(request.body)
-  // Who deletes without a word means the usual; others read no file that says nothing.
+  // A delete without a body has default options; upstream tools read no empty file.
   const body = text !== '' ? parseJson(text) : verb === 'Delete' ? usualDeletion : undefined
   const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
   const isNew = verb === 'Create' && subresource === undefined
@@ -79,7 +79,7 @@ export function recordedMutationOf(
       verb,
       ...(subresource !== undefined && { subresource }),
       type: { group, version, resource },
-      // Whoever asks for a namespace asks for it in itself.
+      // The path of a Namespace names itself as its namespace.
       ...(namespace !== undefined && !isNamespace && { namespace }),
       name: told,
       generateName: verb === 'Patch' || verb === 'Delete' ? '' : scalarText(metadata['generateName']),
@@ -88,7 +88,7 @@ export function recordedMutationOf(
         ? { fieldManager: options['fieldManager'] }
         : {}),
       ...(verb === 'Patch' && { patchType: contentType }),
-      // Not everybody who records it looks at it as text.
+      // Lazy: not every consumer needs the text.
       get body() {
         return (written ??= isRaw || body === undefined ? text : writeGoYaml(body))
       },
@@ -112,7 +112,7 @@ const writing: Readonly<Record<string, OptionReader>> = {
   fieldValidation: one,
 }
 
-/** What a server knows, by verb; how long to wait and how to print it are no part of what is wanted. */
+/** The options of each verb; time-outs and formatting are no part of a mutation. */
 const knownOptions: Readonly<Record<Verb, Readonly<Record<string, OptionReader>>>> = {
   Create: writing,
   Update: writing,
@@ -130,7 +130,7 @@ const knownOptions: Readonly<Record<Verb, Readonly<Record<string, OptionReader>>
 function optionsIn(parameters: URLSearchParams, verb: Verb): JsonObject {
   const known = Object.entries(knownOptions[verb]).filter(([key]) => parameters.has(key))
   const options = Object.fromEntries(known.map(([key, read]) => [key, read(parameters.getAll(key))]))
-  // In a URL they stand by themselves.
+  // In a URL preconditions are separate parameters.
   const conditions = verb === 'Delete' ? ['resourceVersion', 'uid'].filter((key) => parameters.get(key)) : []
   if (conditions.length === 0) return options
   return { ...options, preconditions: Object.fromEntries(conditions.map((key) => [key, parameters.get(key)!])) }

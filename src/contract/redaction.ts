@@ -1,10 +1,11 @@
 /**
- * Inputs without secrets: each value of a Secret is replaced, wherever it occurs and in whatever form. Equal values get equal
- * replacements, so what belongs together still does. Certificates stay, for they are public and operators look into them; private
- * keys do not.
+ * Redacts inputs: each value of a Secret is replaced wherever it occurs, in any encoding. Equal values get equal
+ * replacements, so references still match. Certificates are kept, since they are public and operators parse them;
+ * private keys are not.
  *
- * Names stay, too: what an object, its namespace or its kind is called stands in the names of files, and others refer to it. So do
- * versions, uids and times. And what is too short is everywhere by chance, see `kube/hidden-text.ts`: it goes from Secrets alone.
+ * Names of objects, namespaces and kinds are kept, since they are in file names and references, and so are versions,
+ * uids and times. Values that are too short would occur everywhere by chance, see `kube/hidden-text.ts`: they are
+ * replaced in Secrets only.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { type HiddenValue, hidingText } from '../kube/hidden-text.ts'
@@ -13,7 +14,7 @@ import type { UntypedObject } from '../kube/object.ts'
 import type { GatherContent } from './gather-folder.ts'
 import { scalarText } from './scalar-text.ts'
 
-/** `key`: the same key gives the same replacements. @default one that nobody knows */
+/** `key`: the same key gives the same replacements. @default a random one */
 export function redacted(content: GatherContent, key: string | Uint8Array = randomBytes(32)): GatherContent {
   const { selected, namespaces = [], secrets: others = [] } = content
   const objects = [...[...selected.values()].flatMap((each) => each.objects), ...namespaces, ...others]
@@ -39,11 +40,11 @@ export function redacted(content: GatherContent, key: string | Uint8Array = rand
 }
 
 interface Redaction {
-  /** Of everything that is written, and of every Secret. */
+  /** Names of all objects, Secrets included. */
   readonly names: ReadonlySet<string | undefined>
-  /** Under which Secrets keep their values. */
+  /** The keys in the data of Secrets. */
   readonly keys: ReadonlySet<string>
-  /** Values that elsewhere may stand as numbers. */
+  /** Values that may occur as numbers elsewhere. */
   readonly numbers: ReadonlySet<string>
   readonly standIn: (bytes: Buffer) => string
   readonly hide: (text: string) => string
@@ -54,7 +55,7 @@ interface Secrets {
   readonly keys: Set<string>
 }
 
-/** Of objects, and of all that is in them: some carry others, or the text of what they were. */
+/** Secrets among the objects and inside of them: some embed other objects, or their text. */
 function secretsAmong(objects: readonly Json[]): Secrets {
   const found: Secrets = { values: new Map(), keys: new Set() }
   const look = (value: Json | undefined): void => {
@@ -83,7 +84,7 @@ function isSecret({ apiVersion, kind }: JsonObject): boolean {
   return apiVersion === 'v1' && kind === 'Secret'
 }
 
-/** Text that is a Secret, or holds one: so `kubectl apply` notes in an annotation what it was given. */
+/** A text that contains a Secret, as in kubectl's last-applied annotation. */
 function secretText(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text) || !text.includes('"Secret"')) return undefined
   try {
@@ -103,7 +104,7 @@ function membersOf(value: Json | undefined): readonly (readonly [string, string]
   return isJsonObject(value) ? Object.entries(value).map(([name, each]) => [name, scalarText(each)]) : []
 }
 
-/** Somebody may have put there what is no base64: then it is that. */
+/** Invalid base64 counts as plain text. */
 function bytesOfData(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   const bare = (base64: string): string => base64.replaceAll(/[\s=]/g, '')
@@ -114,7 +115,7 @@ function bytesOfText(text: string): Buffer {
   return Buffer.from(text)
 }
 
-/** White space around a value is an accident: with or without it, it is the same. */
+/** Surrounding white space is ignored: a value is the same with or without it. */
 function trimmed(bytes: Buffer): { readonly before: string; readonly bytes: Buffer; readonly after: string } {
   const isSpace = (at: number): boolean => /[\t-\r ]/.test(String.fromCharCode(bytes[at] ?? 0))
   let [from, to] = [0, bytes.length]
@@ -127,13 +128,13 @@ function trimmed(bytes: Buffer): { readonly before: string; readonly bytes: Buff
   }
 }
 
-/** Nothing but certificates. A key between two of them is none. */
+/** Whether it contains only certificates, and no key between them. */
 function isPublic(bytes: Buffer): boolean {
   const certificates = /^(?:-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+$/
   return certificates.test(bytes.toString('latin1'))
 }
 
-/** What says who an object is and when it was, and nothing that somebody might have put there. */
+/** Fields of an object's identity and times, which users cannot set freely. */
 const identity = new Set([
   'name',
   'generateName',
@@ -154,10 +155,10 @@ function withoutSecrets(object: UntypedObject, redaction: Redaction): UntypedObj
   return { ...changed, apiVersion, kind, metadata: changedMetadata } as unknown as UntypedObject
 }
 
-/** Whose members somebody names as they like. Others are named by a schema, and stay. */
+/** Maps with user-defined keys. The keys of other objects are defined by a schema, and kept. */
 const free = new Set(['data', 'stringData', 'binaryData', 'labels', 'annotations', 'matchLabels', 'nodeSelector'])
 
-/** `parent`: the key that it stands under. */
+/** `parent`: the key of the value. */
 function hidden(value: Json, redaction: Redaction, parent = ''): Json {
   const { names, keys, numbers, hide, standIn } = redaction
   if (typeof value === 'string') {
@@ -170,12 +171,12 @@ function hidden(value: Json, redaction: Redaction, parent = ''): Json {
   if (typeof value === 'number' || typeof value === 'bigint') {
     const text = String(value)
     if (!numbers.has(text)) return value
-    // A number stays one, and of 32 bits: schemas ask for it.
+    // A number remains a number of 32 bits, to fit the schema.
     return Number.parseInt(standIn(bytesOfText(text)).slice(-7), 16)
   }
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => hidden(item, redaction, parent))
   if (!isJsonObject(value)) return value
-  // Who owns a field says so with its key, and of lists with values.
+  // managedFields contain the keys of fields, and for lists their values.
   const isFree = free.has(parent.replace(/^f:/, ''))
   const keyOf = (key: string): string =>
     (isFree && !keys.has(key.replace(/^f:/, ''))) || /^[kv]:/.test(key) ? hide(key) : key
@@ -190,7 +191,7 @@ function hidden(value: Json, redaction: Redaction, parent = ''): Json {
   }
 }
 
-/** Each as a whole: here it is known to be a value, however short. */
+/** Each value as a whole: here even a short text is known to be a secret. */
 function replacedMembers(secret: JsonObject, member: 'data' | 'stringData', { hide, standIn }: Redaction): JsonObject {
   if (!isJsonObject(secret[member])) return {}
   const replace = (text: string): string => {

@@ -1,8 +1,9 @@
 /**
- * What an operator says it reads and writes: the answers to `input-resources` and `output-resources`. They are for others,
- * who know resources by their place in a URL and nothing of TypeScript.
+ * The declared inputs and outputs of an operator: the output of `input-resources` and `output-resources`. Resources are
+ * named as in a URL, so that the format is independent of the language.
  *
- * `kindResources` is ours: all objects of a kind. Others pass over it; for reading, an empty label selector says the same.
+ * `kindResources` is our extension: all objects of a kind. Upstream tools ignore it; for reading, an empty label
+ * selector means the same.
  */
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -11,16 +12,16 @@ import type { ClusterFolder, RecordedMutation, ResourceType } from './mutation.t
 import { scalarText } from './scalar-text.ts'
 
 export interface ExactResource extends ResourceType {
-  /** Absent: the scope is the cluster. */
+  /** Absent for cluster-scoped resources. */
   readonly namespace?: string
   readonly name: string
 }
 
-/** Objects whose names a server makes from this prefix. */
+/** Objects whose names the API server generates from this prefix. */
 export type GeneratedNameResource = ExactResource
 
 export interface LabelSelectedResource extends ResourceType {
-  /** Absent: in all namespaces, or none. */
+  /** Absent: all namespaces, or cluster scope. */
   readonly namespace?: string
   readonly labelSelector: { readonly matchLabels?: Readonly<Record<string, string>> }
 }
@@ -31,13 +32,13 @@ export interface KindResource extends ResourceType {
 
 export type ReferenceType = 'ImplicitNamespacedReference' | 'ExplicitNamespacedReference' | 'ClusterScopedReference'
 
-/** Objects that other objects name. */
+/** Objects that other objects refer to. */
 export interface ResourceReference {
   readonly referringResource: ExactResource | KindResource
   readonly type: ReferenceType
-  /** In a namespace that everybody knows. */
+  /** In a fixed namespace. */
   readonly implicitNamespacedReference?: ResourceType & { readonly namespace: string; readonly nameJSONPath: string }
-  /** In a namespace that is named, too. */
+  /** In a namespace that the reference names. */
   readonly explicitNamespacedReference?: ResourceType & {
     readonly namespaceJSONPath: string
     readonly nameJSONPath: string
@@ -72,7 +73,7 @@ export const listOfFolder: Readonly<Record<ClusterFolder, keyof OutputResources>
   UserWorkload: 'userWorkloadResources',
 }
 
-/** @throws InvalidResourceList, naming every entry that is wrong */
+/** @throws InvalidResourceList with every invalid entry */
 export function readInputResources(value: Json, source: string): InputResources {
   const problems: string[] = []
   const at = 'applyConfigurationResources'
@@ -182,7 +183,7 @@ function referenceIn(entry: JsonObject, place: string, problems: string[]): Reso
   }
 }
 
-/** They become parts of URLs and of paths. */
+/** Used in URLs and file paths. */
 const wordPattern = /^(?:[a-z0-9]+(?:[.-][a-z0-9]+)*)?$/
 
 function typeIn(entry: JsonObject, place: string, problems: string[]): ResourceType {
@@ -215,7 +216,7 @@ function objectIn(value: Json, place: string, problems: string[]): JsonObject {
   return {}
 }
 
-/** The clusters that a mutation was declared for; none: it was not declared. The version does not matter. */
+/** The clusters that a mutation was declared for; empty if it was not declared. The version does not matter. */
 export function foldersOf(declared: OutputResources, mutation: RecordedMutation): readonly ClusterFolder[] {
   const folders = Object.keys(listOfFolder) as readonly ClusterFolder[]
   return folders.filter((folder) => mayWrite(declared[listOfFolder[folder]], mutation))
@@ -223,7 +224,7 @@ export function foldersOf(declared: OutputResources, mutation: RecordedMutation)
 
 function mayWrite(list: ResourceList, { type, namespace, name, generateName }: RecordedMutation): boolean {
   const isOfType = (entry: ResourceType): boolean => entry.group === type.group && entry.resource === type.resource
-  // Others look for a Namespace in itself.
+  // Upstream tools treat a Namespace as being in itself.
   const isNamespaces = type.group === '' && type.resource === 'namespaces'
   const isThere = (entry: { readonly namespace?: string }): boolean =>
     isNamespaces || (entry.namespace ?? '') === (namespace ?? '')
@@ -234,13 +235,13 @@ function mayWrite(list: ResourceList, { type, namespace, name, generateName }: R
     kindResources.some((entry) => isOfType(entry) && (entry.namespace === undefined || isThere(entry))) ||
     (name !== ''
       ? exactResources.some((entry) => isOfType(entry) && isThere(entry) && entry.name === name) ||
-        // What a server named after the prefix belongs to it, whatever is done about it later.
-        generatedNameResources.some((entry) => isOfType(entry) && isThere(entry) && isMade(name, entry.name))
+        // An object with a generated name belongs to its prefix in later writes, too.
+        generatedNameResources.some((entry) => isOfType(entry) && isThere(entry) && isGenerated(name, entry.name))
       : generatedNameResources.some((entry) => isOfType(entry) && isThere(entry) && entry.name === generateName))
   )
 }
 
-/** Servers add five characters. */
-function isMade(name: string, prefix: string): boolean {
+/** The API server appends five characters. */
+function isGenerated(name: string, prefix: string): boolean {
   return name.startsWith(prefix) && /^[a-z0-9]{5}$/.test(name.slice(prefix.length))
 }

@@ -1,4 +1,4 @@
-/** The text of a scalar that somebody else wrote. What is none has no text: whoever needs one finds it missing. */
+/** The text of an untrusted scalar. Other values have no text: a required one is then reported as missing. */
 import type { Json } from '../kube/json.ts'
 
 export function scalarText(value: Json | undefined): string {

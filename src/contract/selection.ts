@@ -1,6 +1,6 @@
 /**
- * Which objects a resource list means: by name, by the prefix of generated names, by labels, whole kinds, and those that other
- * objects name. Pure: it is the same for a directory and for a cache.
+ * The objects that a resource list selects: by name, by prefix of generated names, by labels, whole kinds, and by
+ * reference. Pure: it works on a directory and on a cache.
  */
 import { compileJsonPath, selectJson, selectJsonPairs } from '../kube/json-path.ts'
 import type { Json } from '../kube/json.ts'
@@ -14,8 +14,8 @@ export type Pool = (type: Pick<ResourceType, 'group' | 'resource'>) => readonly 
 /** Each once, by its resource. */
 export type Selected = ReadonlyMap<string, { readonly type: ResourceType; readonly objects: readonly UntypedObject[] }>
 
-/** May it be meant, whatever others say of it? Of what is referred to, only the referring objects are. */
-export function isMeant(
+/** Whether the list may select the object by itself. Of a reference only the referring objects are. */
+export function mayBeSelected(
   list: ResourceList,
   type: Pick<ResourceType, 'group' | 'resource'>,
   object: KubeObject,
@@ -39,8 +39,8 @@ export function isMeant(
 }
 
 /**
- * By resource: words that a text must hold for anything in it to be meant, all those of one of the lists. Names and the values of
- * labels are written as they are, in whatever form, so most of a large file need not be read to know that it does not matter.
+ * By resource: strings that a file must contain to be relevant, all of one of the lists. Names and label values are
+ * written literally in every format, so most of a large file can be skipped without parsing.
  */
 export type Clues = ReadonlyMap<string, readonly (readonly string[])[]>
 
@@ -63,7 +63,7 @@ export function cluesOf(list: ResourceList): Clues {
   return clues
 }
 
-/** The resources that objects refer to, and `namespace/name` of those that they name. */
+/** The resources that objects refer to, with `namespace/name` of the targets. */
 export function referredTo(list: ResourceList, pool: Pool): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>()
   for (const reference of list.resourceReferences ?? []) {
@@ -114,7 +114,7 @@ export function selectObjects(list: ResourceList, pool: Pool): Selected {
   }
   for (const entry of list.kindResources ?? []) where(entry, () => true)
 
-  // What is referred to may refer to more: until there is nothing new.
+  // A target may refer to further objects: repeat until there is nothing new.
   const references = list.resourceReferences ?? []
   for (const { referringResource } of references) if (isExact(referringResource)) takeExact(referringResource)
   let isMore = true
@@ -162,7 +162,7 @@ interface Named {
   readonly name: string
 }
 
-/** A path that finds nothing refers to nothing: keys may be optional. */
+/** A path without a result is no reference: the field may be optional. */
 function namesIn(reference: ResourceReference, object: Json): readonly Named[] {
   const { implicitNamespacedReference: implicit, explicitNamespacedReference: explicit } = reference
   if (explicit) {
@@ -203,7 +203,7 @@ function byName(a: KubeObject, b: KubeObject): number {
   return left! < right! ? -1 : left! > right! ? 1 : 0
 }
 
-/** Every resource that a list speaks of, with what leads to it. */
+/** All resources of a list, including those that references start from. */
 export function typesIn(list: ResourceList): readonly ResourceType[] {
   const all: readonly ResourceType[] = [
     ...(list.exactResources ?? []),

@@ -1,4 +1,4 @@
-/** All objects of some kinds at one moment, as a view's source. What happens later does not show in it. */
+/** All objects of some kinds at one moment, as a view's source. Later changes do not show. */
 import type { Client } from '../client/client.ts'
 import { freezeDeep } from '../cache/intern.ts'
 import { isMusterError } from '../kube/errors.ts'
@@ -25,7 +25,7 @@ export async function snapshot(client: Client, resources: readonly Resource[]): 
   }
 }
 
-/** Undefined: it is not served. */
+/** Undefined if the kind is not served. */
 async function listed(client: Client, resource: Resource): Promise<readonly KubeObject[] | undefined> {
   try {
     const { items } = await client.list(resource)

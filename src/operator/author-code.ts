@@ -1,12 +1,12 @@
 /**
- * Running what authors wrote: whatever it throws, and however long it takes, the rest goes on. A function that never
- * returns cannot be stopped here; operators that are not trusted that far run in a worker or a process of their own.
+ * Runs author code: its errors and its duration do not affect other controllers. A function that never returns cannot
+ * be stopped here; untrusted operators run in a worker or a process of their own.
  */
 import type { Clock } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 
 export interface AuthorCode {
-  /** Where it stands: `memcached, step CRChecker`. */
+  /** The place, for messages: `memcached, step CRChecker`. */
   readonly place: string
   readonly clock: Clock
   readonly timeoutMs: number
@@ -14,15 +14,15 @@ export interface AuthorCode {
 }
 
 /**
- * Kept by whoever wants to know who holds the thread, and for how long: code that does not give it back cannot be stopped,
- * but it can be named.
+ * Tracks which code occupies the thread, and for how long: code that blocks the event loop cannot be stopped, but it
+ * can be named.
  */
 export interface ThreadMarks {
-  /** From now on a step of this run has the thread. */
+  /** A step of this run occupies the thread. */
   at(step: string): void
-  /** It waits for something. */
+  /** It awaits a promise. */
   away(): void
-  /** It goes on where it was. */
+  /** It continues after the promise. */
   back(): void
 }
 
@@ -47,7 +47,7 @@ export async function runAuthorCode<T>(
   }
 }
 
-/** A mistake of an author in our words, where we know it. */
+/** Explains a common mistake of authors. */
 export function explainAuthorError(error: unknown, place: string): unknown {
   if (error instanceof TypeError && frozenPattern.test(error.message)) {
     return new MusterError('FrozenObject', `${place}: ${error.message}.`, { cause: error })
@@ -60,7 +60,7 @@ function within<T>(result: Promise<T>, place: string, clock: Clock, timeoutMs: n
     const timer = clock.after(timeoutMs, () => {
       reject(new MusterError('StepTimeout', `${place}: no result after ${timeoutMs} ms.`))
     })
-    // What comes too late is heard here, so that it is nobody's unhandled rejection.
+    // A late rejection is handled here, so that it is not unhandled.
     result.then(resolve, reject).finally(() => timer.cancel())
   })
 }

@@ -1,4 +1,4 @@
-/** The configuration of an operator: fields with defaults, so that it always comes up, and checked before it does. */
+/** The configuration of an operator: fields with defaults, validated before the operator starts. */
 import { embeddedChecks } from '../kube/validation/embedded-checks.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
@@ -7,7 +7,7 @@ import { type Fields, objectSchema, type ReadObject, type WriteObject } from './
 
 export interface Config<T extends Fields = Fields> {
   readonly fields: T
-  /** With what was left out filled in. @throws InvalidController naming what is wrong and where */
+  /** With defaults. @throws InvalidController naming what is wrong and where */
   read(given: WriteObject<T>): ReadObject<T>
 }
 

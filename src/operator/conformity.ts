@@ -1,6 +1,6 @@
 /**
- * Does what an author desires fit the schema of its kind? Checked before anything is merged, compared or sent, so that a
- * misspelt field is the author's to read: where it is, which field was meant, and what to correct.
+ * Validates a desired object against the schema of its kind, before it is merged, compared or sent: a misspelt field is
+ * reported to the author with its place and a suggestion.
  */
 import { conformanceProblems, type ConformanceProblem } from '../kube/apply/conformance.ts'
 import { type ApplyShape, shapeOf } from '../kube/apply/shape.ts'
@@ -13,13 +13,13 @@ import { type FieldPath, parseFieldPath } from './field-path.ts'
 import type { HashScope } from './scope.ts'
 
 export interface DesiredPart {
-  /** `Resource deployment`: whose part it is. */
+  /** `Dependent deployment`: whose part it is. */
   readonly of: string
   /** `initial`, `fromCR`: where the author wrote it. */
   readonly in: string
 }
 
-/** More are counted: the first few are what an author corrects. */
+/** Further problems are only counted: the author corrects the first few. */
 const mostShown = 5
 
 /** @throws InvalidResource */
@@ -28,7 +28,7 @@ export function checkConformity(value: Json, kind: Resource, typing: Typing, par
   if (problem !== undefined) throw new MusterError('InvalidResource', `${part.of}, in ${part.in}: ${problem}`)
 }
 
-/** What does not fit, in sentences; undefined when all does. */
+/** The problems, in sentences; undefined when there are none. */
 export function conformityProblem(value: Json, kind: Resource, typing: Typing): string | undefined {
   const problems = conformanceProblems(value, shapeOf(typing.schema, typing.definitions))
   if (problems.length === 0) return undefined
@@ -38,7 +38,7 @@ export function conformityProblem(value: Json, kind: Resource, typing: Typing): 
 }
 
 /**
- * A scope that names a field which its kind does not have chooses nothing, and says so nowhere else.
+ * A scope with a field that its kind does not have would silently select nothing.
  * @throws InvalidResource
  */
 export function checkScopePaths(

@@ -1,6 +1,6 @@
 /**
- * A controller: keeps the cluster as the CRs of one kind ask. An author fills in what differs (resources, a check, what
- * to report, how to finalize); the steps, the comparisons, the conditions and the waiting are the kit's.
+ * A controller reconciles the CRs of one kind. The author provides what is specific (dependents, a check, a status
+ * report, a finalizer); steps, comparison, conditions and back-off are the kit's.
  */
 import type { ConditionUpdate } from '../kube/condition.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -27,51 +27,51 @@ import type { Context, Dependent } from './dependent.ts'
 import { checkStepGraph, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
 import type { TypedResource } from './typed-resource.ts'
 
-/** Author code that may reach outside: its operator runs live, or it fails there. */
+/** The context of author code that may reach outside the cluster state: exec and HTTP fail in an offline run. */
 export interface LiveContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config> {
   readonly live: Live
 }
 
-/** What is known at the end of a reconcile. */
+/** The context at the end of a reconcile. */
 export interface ReportContext<CR extends KubeObject, Config = unknown> extends LiveContext<CR, Config> {
-  /** The object of a resource, as it is now; the first of N. */
+  /** The live object of a dependent; the first of N. */
   own<T extends KubeObject>(this: void, resource: Dependent<CR, T>): T | undefined
-  /** All objects of a resource. */
+  /** All live objects of a dependent. */
   all<T extends KubeObject>(this: void, resource: Dependent<CR, T>): readonly T[]
 }
 
-/** What an author reports. Conditions beside the standard ones belong here, too. */
+/** The author's part of the status. Conditions beside the standard ones belong here, too. */
 export type StatusReport<CR extends KubeObject> = Omit<Partial<StatusOf<CR>>, 'conditions' | 'observedGeneration'> & {
   readonly conditions?: readonly Omit<ConditionUpdate, 'observedGeneration'>[]
 }
 
 type StatusOf<CR> = CR extends { readonly status?: infer Status } ? NonNullable<Status> : object
 
-/** `done`, or what it still waits for and when to look again. */
+/** `done`, or what it waits for and when to run again. */
 export type Finalization = 'done' | { readonly waitingFor: string; readonly afterMs?: number }
 
-/** What a free-style controller wants: objects of the kinds in `writes`. */
+/** The result of a controller with a `reconcile` function: desired objects of the kinds in `writes`. */
 export interface DesiredChild<CR extends KubeObject> {
   readonly objects?: readonly UntypedObject[]
   readonly status?: StatusReport<CR>
   readonly requeueAfterMs?: number
 }
 
-/** What a step that an author overrides is given. */
+/** The context of an overridden step. */
 export interface StepContext<CR extends KubeObject, Config = unknown> extends ReportContext<CR, Config> {
-  /** Adds a resource that is wanted for this CR alone; from ObjectsGetter on. */
+  /** Adds a dependent for this CR alone; effective until ObjectsGetter. */
   register(this: void, resource: Dependent<CR>): void
-  /** What is wanted so far, by subject; from Mutator on. */
+  /** The desired objects, by subject; from Mutator on. */
   readonly wanted: ReadonlyMap<string, UntypedObject>
-  /** Wants something else for that subject; in Mutator. */
+  /** Replaces the desired object of a subject; in Mutator. */
   want(this: void, subject: string, object: UntypedObject): void
-  /** What went wrong, for ErrorManager and GiveUpManager. */
+  /** The failure that led to ErrorManager or GiveUpManager. */
   readonly failure: ReconcileFailure | undefined
-  /** Runs again after this time at the latest. */
+  /** Requeues the CR after this time at the latest. */
   requeueAfter(this: void, ms: number): void
 }
 
-/** `next` does what the step does by default. */
+/** `next` runs the default of the step. */
 export type StepOverride<CR extends KubeObject, Config = unknown> = StepMethods<CR, Config>['step']
 
 // As a method, so that an operator can keep controllers of many kinds in one list.
@@ -80,36 +80,36 @@ interface StepMethods<CR extends KubeObject, Config> {
 }
 
 export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
-  /** All objects of a kind, or those of them that it is for. */
+  /** The kind whose objects it reconciles, or a selection of them. */
   readonly for: TypedResource<CR> | ExactName<CR> | LabelSelected<CR>
   /** @default the kind in lower case */
   readonly name?: string
   readonly resources?: readonly Dependent<CR>[]
-  /** What it reads beside its CRs and what it writes: kinds, or more precisely (`input.ts`). */
+  /** Its inputs beside its CRs and its outputs: kinds, or selections of objects (`input.ts`). */
   readonly reads?: readonly (Resource | Input)[]
   /**
-   * What `reconcile` or overridden steps write beside its resources: kinds, or more precisely. Of a kind that is named
-   * precisely here, its resources may write nothing else.
+   * Outputs of `reconcile` and overridden steps beside the dependents: kinds, or selections of objects. Dependents of a
+   * kind that is narrowed here may write nothing else of that kind.
    */
   readonly writes?: readonly (TypedResource | DeclaredOutput)[]
-  /** CRChecker: what no schema can say. Ends with `giveUp` or `fail` when the CR makes no sense. */
+  /** CRChecker: validation beyond the schema. Calls `giveUp` or `fail` for an invalid CR. */
   check?(context: LiveContext<CR, Config>): void | Promise<void>
-  /** What to report beside conditions and generation. */
+  /** The status beside the standard conditions and `observedGeneration`. */
   status?(context: ReportContext<CR, Config>): StatusReport<CR> | Promise<StatusReport<CR>>
-  /** CRFinalizer: undoes what the garbage collector cannot see. Runs until it says `done`. */
+  /** CRFinalizer: cleans up effects outside the garbage collector's reach. Runs again until it returns `done`. */
   finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
-  /** The application that its CRs stand for: it has a life of its own. */
+  /** The application that a CR represents, with a life cycle of its own. */
   readonly application?: Application<CR>
-  /** Free style: one function instead of `resources`. */
+  /** One function instead of `resources`. */
   reconcile?(context: LiveContext<CR, Config>): DesiredChild<CR> | Promise<DesiredChild<CR>>
-  /** Steps done in another way. */
+  /** Overridden steps. */
   readonly steps?: Partial<Readonly<Record<StepName, StepOverride<CR, Config>>>> &
     Readonly<Record<string, StepOverride<CR, Config>>>
   /** @default the standard steps */
   readonly graph?: StepGraph
-  /** Looks again after this time even if nothing happened; for what no event tells of. @default never */
+  /** Reconciles every CR after this time even without an event. @default never */
   readonly resyncMs?: number
-  /** The most objects that one reconcile creates; the rest follows a second later. @default no limit */
+  /** The most objects that one reconcile creates; the rest follows after a second. @default no limit */
   readonly maxCreations?: number
   /** The longest that a step may take. @default 30_000 */
   readonly timeoutMs?: number
@@ -128,14 +128,14 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly inputs: readonly Resource[]
   /** The kinds of everything that it writes, its own kind's status and finalizers aside. */
   readonly outputs: readonly Resource[]
-  /** Which CRs it is for. */
+  /** The CRs that it reconciles. */
   readonly own: WholeKind<CR> | ExactName<CR> | LabelSelected<CR>
-  /** Everything that it reads: its CRs, what it writes, and what it says. */
+  /** Everything that it reads: its CRs, its outputs and its `reads`. */
   readonly declaredInputs: readonly Input[]
   readonly declaredOutputs: readonly DeclaredOutput[]
-  /** It has something to undo: its CRs get a finalizer. */
+  /** Whether its CRs get a finalizer. */
   readonly finalizes: boolean
-  /** Its author has something to say in the status. */
+  /** Whether the author reports a status. */
   readonly reports: boolean
 }
 
@@ -152,7 +152,7 @@ export function defineController<CR extends KubeObject, Config = unknown>(
   checkSteps(options, graph, place)
   checkLimits(options, place)
   if (options.reconcile && resources.length > 0) {
-    throw new MusterError('InvalidController', `${place} has both resources and reconcile(): one of them decides.`)
+    throw new MusterError('InvalidController', `${place} has both resources and reconcile(). Use one of them.`)
   }
   const declaredOutputs = outputsOf(resources, writes)
   const declaredInputs = uniqueInputs([own, ...declaredOutputs, ...reads.flatMap((each) => chainOf(inputOf(each)))])
@@ -161,7 +161,7 @@ export function defineController<CR extends KubeObject, Config = unknown>(
     name,
     kind,
     options,
-    resources: inOrder(resources, place),
+    resources: orderByDependency(resources, place),
     graph,
     timeoutMs,
     backOff: { ...defaultBackOff, ...options.backOff },
@@ -179,7 +179,10 @@ export function defineController<CR extends KubeObject, Config = unknown>(
 }
 
 /** Dependencies first. */
-function inOrder<CR extends KubeObject>(resources: readonly Dependent<CR>[], place: string): readonly Dependent<CR>[] {
+function orderByDependency<CR extends KubeObject>(
+  resources: readonly Dependent<CR>[],
+  place: string,
+): readonly Dependent<CR>[] {
   const byId = new Map(resources.map((resource) => [resource.id, resource]))
   if (byId.size < resources.length) {
     const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at)!
@@ -245,13 +248,13 @@ function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<C
   }
 }
 
-/** What a resource writes is the whole kind, unless it is said which of it. */
+/** A dependent may write its whole kind, unless `writes` narrows it. */
 function outputsOf<CR extends KubeObject>(
   resources: readonly Dependent<CR>[],
   writes: readonly (TypedResource | DeclaredOutput)[],
 ): readonly DeclaredOutput[] {
-  const said = writes.map((each): DeclaredOutput => inputOf<KubeObject, DeclaredOutput>(each))
-  const kinds = new Set(said.map(({ resource }) => formatResource(resource)))
+  const declared = writes.map((each): DeclaredOutput => inputOf<KubeObject, DeclaredOutput>(each))
+  const kinds = new Set(declared.map(({ resource }) => formatResource(resource)))
   const implied = resources.filter(({ kind }) => !kinds.has(formatResource(kind))).map(({ kind }) => whole(kind))
-  return uniqueInputs<DeclaredOutput>([...implied, ...said])
+  return uniqueInputs<DeclaredOutput>([...implied, ...declared])
 }

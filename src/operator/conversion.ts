@@ -1,12 +1,12 @@
 /**
- * Conversion: the same object at another version of its kind. One version is stored and is the hub; each other one
- * comes with two functions, to the stored version and from it. Any two versions meet there.
+ * Conversion between versions of a kind. The storage version is the hub; each other version has two functions, to the
+ * hub and from it.
  *
- * The functions convert what the versions differ in. What makes an object this very object, its metadata, stays: only
- * labels and annotations may change, and an annotation is where a version keeps what it has no field for.
+ * The functions convert spec and status. Metadata stays: only labels and annotations may change, and an annotation can
+ * keep what a version has no field for.
  *
- * Two things that surprise: a server also converts parts of objects (for server-side apply), so what the type promises
- * may be missing; and it does not fill in defaults afterwards, so what has one must be given.
+ * Two surprises: the API server also converts partial objects (for server-side apply), so required members may be
+ * missing; and it does not apply defaults afterwards, so the functions must.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
@@ -16,7 +16,7 @@ import type { KubeObject, ObjectMeta, UntypedObject } from '../kube/object.ts'
 import type { Fields } from './field.ts'
 import type { Kind, KindObject, VersionDefinition } from './kind.ts'
 
-/** All of an object that a conversion has to say: what is left out of `metadata` stays as it was. */
+/** The result of a conversion: members left out of `metadata` stay as they were. */
 export type Converted<T extends KubeObject> = Omit<T, keyof KubeObject> & {
   readonly metadata?: Pick<ObjectMeta, 'labels' | 'annotations'>
 }
@@ -26,20 +26,20 @@ export interface ConversionFunctions<Stored extends KubeObject, Other extends Ku
   fromStored(this: void, object: Stored): Converted<Other>
 }
 
-/** One version of a kind, beside the stored one, and how to get there and back. */
+/** One version of a kind and its conversion to and from the storage version. */
 export interface Conversion {
   readonly for: Kind
   readonly version: string
   readonly toStored: (object: UntypedObject) => Converted<UntypedObject>
   readonly fromStored: (object: UntypedObject) => Converted<UntypedObject>
-  /** Where the functions are not in this thread: who has them converts all of a list at once. */
+  /** Set if the functions run in another thread or process, which converts a whole list at once. */
   readonly elsewhere?: (
     objects: readonly UntypedObject[],
     apiVersion: string,
   ) => Promise<readonly Converted<UntypedObject>[]>
 }
 
-/** The name of all conversions of a kind: that of its CRD. */
+/** The name of the CRD. */
 export function conversionName({ for: { plural, group } }: Pick<Conversion, 'for'>): string {
   return `${plural}.${group}`
 }
@@ -75,8 +75,8 @@ export function defineConversion<
 }
 
 /**
- * The object at another version, by way of the stored one. All conversions of its kind are to be given.
- * @throws ConversionMissing for a version that none of them knows
+ * Converts by way of the storage version. Takes all conversions of the kind.
+ * @throws ConversionMissing for an unknown version
  */
 export function convertObject(
   conversions: readonly Conversion[],
@@ -91,7 +91,7 @@ export function convertObject(
   throw missing(object.kind, apiVersion)
 }
 
-/** The same for many, wherever the functions are. */
+/** Converts many objects, in this thread or another one. */
 export async function convertObjects(
   conversions: readonly Conversion[],
   objects: readonly UntypedObject[],
@@ -118,7 +118,7 @@ function apiVersionOf({ for: { group }, version }: Conversion): string {
   return formatApiVersion({ group, version })
 }
 
-/** What came out of the function, as the same object. */
+/** The converted object with the original identity. */
 function joined(original: UntypedObject, converted: Converted<UntypedObject>, apiVersion: string): UntypedObject {
   const { metadata: changed = {}, ...rest } = converted
   const { labels, annotations, ...metadata } = original.metadata
@@ -136,8 +136,8 @@ function joined(original: UntypedObject, converted: Converted<UntypedObject>, ap
 }
 
 /**
- * For an author's tests: the places (JSON pointers) at which an object is not the same after it went to the other
- * version and back. None means that nobody loses anything by reading at one version and writing at another.
+ * For tests: the JSON pointers at which an object differs after a round trip to the other version. Empty means that
+ * reading at one version and writing at another loses nothing.
  */
 export function lostInRoundTrip(conversion: Conversion, object: KubeObject): readonly string[] {
   const [own, stored] = [apiVersionOf(conversion), formatApiVersion(conversion.for)]

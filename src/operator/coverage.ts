@@ -1,8 +1,8 @@
 /**
- * What a declaration covers: which objects are shown, and what may be asked for.
+ * What a declaration covers: the objects that a view shows, and the reads that it allows.
  *
- * A controller lives in the world that it declared. A list shows what of that world it selects; what lies outside of it
- * altogether (a name, a namespace, a kind) is not answered with "there is none", which would be a guess, but refused.
+ * A list returns the declared objects among those it selects. A read entirely outside of the declaration (a name, a
+ * namespace, a kind) is refused: "not found" would be a guess.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -12,17 +12,17 @@ import type { References } from './references.ts'
 import type { ObjectName } from './view.ts'
 
 export interface Coverage {
-  /** What is declared of the kind. */
+  /** The inputs of the kind. */
   of(resource: Resource): readonly Input[]
-  /** The whole kind. */
+  /** Whether the whole kind is declared. */
   isWhole(resource: Resource): boolean
-  /** Do references lead from objects of the kind? */
+  /** Whether references start from objects of the kind. */
   isReferring(resource: Resource): boolean
-  /** Is the object among what is declared? `beside` is left out. */
+  /** Whether the object is declared; `beside` is left out. */
   shows(resource: Resource, object: KubeObject, references: References, beside?: Reference): boolean
-  /** May an object of this name be asked for? Likewise. */
+  /** Whether an object of this name may be read; `beside` is left out. */
   mayGet(resource: Resource, name: ObjectName, references: References, beside?: Reference): boolean
-  /** May there be something in this selection? */
+  /** Whether the selection can contain declared objects. */
   mayList(resource: Resource, namespace: string | undefined, labels: LabelSelector): boolean
 }
 
@@ -52,7 +52,7 @@ export function coverageOf(inputs: readonly Input[]): Coverage {
   }
 }
 
-/** Is the object one of those that the input means? */
+/** Whether the input selects the object. */
 export function selects(input: Input, { metadata }: KubeObject, references: References): boolean {
   const { name = '', namespace, labels } = metadata
   switch (input.select) {
@@ -67,7 +67,7 @@ export function selects(input: Input, { metadata }: KubeObject, references: Refe
   }
 }
 
-/** As `selects`, by the name alone. What depends on labels may be: that shows when it is there. */
+/** As `selects`, by name only. A label selector may match: that is decided when the object is known. */
 function isWithin(input: Input, { name, namespace }: ObjectName, references: References): boolean {
   switch (input.select) {
     case 'kind':
@@ -83,22 +83,22 @@ function isWithin(input: Input, { name, namespace }: ObjectName, references: Ref
   }
 }
 
-/** Is an object of this name among what may be written? */
+/** Whether an object of this name may be written. */
 export function mayWrite(outputs: readonly DeclaredOutput[], resource: Resource, name: ObjectName): boolean {
   const kind = formatResource(resource)
   return outputs.some((output) => formatResource(output.resource) === kind && isWithin(output, name, noReferences))
 }
 
-/** What is written, no reference says. */
+/** Outputs have no references. */
 const noReferences: References = { has: () => false, of: () => [] }
 
 function isPossible(input: Input, namespace: string | undefined, labels: LabelSelector): boolean {
   if (input.select === 'kind') return true
   if (namespace !== undefined && !isIn(input, namespace)) return false
   if (input.select !== 'labels') return true
-  // Of the labels that are certain, none may be excluded.
-  const certain = labels.filter(({ key }) => Object.hasOwn(input.labels, key))
-  return matchLabels(certain, input.labels)
+  // The input's labels must not contradict the selector.
+  const overlapping = labels.filter(({ key }) => Object.hasOwn(input.labels, key))
+  return matchLabels(overlapping, input.labels)
 }
 
 function isIn({ namespace }: { readonly namespace?: string }, asked: string | undefined): boolean {

@@ -28,7 +28,7 @@ describe('a definition that contradicts itself is refused with its place', () =>
       'create-only with a scope',
       () => defineDependent({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
       'InvalidResource',
-      /Resource configMap \(configmaps\/v1\)/,
+      /Dependent configMap \(configmaps\/v1\)/,
     ],
     [
       'a scope of nothing',

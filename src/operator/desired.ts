@@ -1,7 +1,7 @@
 /**
- * What a resource shall look like, worked out from its author's two parts, and the mark by which it is known again: a
- * hash over what is in scope, kept in an annotation. A change of what is wanted shows in the mark, even where it only
- * takes something away; a change of what is there shows in the comparison.
+ * The desired object of a dependent, computed from the author's two parts, and its mark: a hash over the fields in
+ * scope, stored in an annotation. A change of the desired object shows in the mark, even when it only removes a field;
+ * drift of the live object shows in the comparison.
  */
 import { hash as digest } from 'node:crypto'
 import { mergeValues } from '../kube/apply/merge.ts'
@@ -20,71 +20,72 @@ import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { checkConformity, checkScopePaths } from './conformity.ts'
 import type { Typing } from './difference.ts'
-import { type HeldFields, heldBy } from './holding.ts'
+import { type DesiredDigest, lastMatched } from './holding.ts'
 import type { Kind } from './kind.ts'
 import type { ItemContext, Dependent } from './dependent.ts'
 import { inHashScope, type HashScope } from './scope.ts'
 import type { ObjectName } from './view.ts'
 
 export const hashAnnotation = 'muster.dev/desired'
-/** Whose object it is, where an owner reference cannot say it: the uid of the CR. */
+/** The uid of the owning CR, where an owner reference cannot reach. */
 export const ownerLabel = 'muster.dev/owner'
-/** By which operator it is kept. */
+/** The operator that manages the object. */
 export const managedByLabel = 'app.kubernetes.io/managed-by'
 
-/** Who wants it. */
+/** The controller that manages an object. */
 export interface Owner {
   readonly operator: string
   readonly controller: string
 }
 
-export interface Desired extends HeldFields {
+export interface Desired extends DesiredDigest {
   readonly subject: string
   readonly object: UntypedObject
 }
 
-/** What an author says of one object. */
-interface Said {
+/** The author's parts of one object. */
+interface AuthorParts {
   readonly initial: UntypedObject | string
   readonly overlay: Json
   readonly name: ObjectName
 }
 
-/** `live`: what is there. Where it is known to hold what is said, the object is made only for those who look at it. */
+/** If `live` is known to match the author's parts, the desired object is computed only when it is read. */
 export function desiredOf<CR extends KubeObject>(
-  resource: Dependent<CR>,
+  dependent: Dependent<CR>,
   context: ItemContext<CR, unknown>,
   owner: Owner,
   live: UntypedObject | undefined,
   recall: Recall = noRecall,
 ): Desired {
-  const subject = subjectOf(resource, context)
-  const said: Said = {
-    initial: resource.initial(context),
-    overlay: (resource.overlay(context) ?? {}) as unknown as Json,
-    name: resource.nameOf(context),
+  const subject = subjectOf(dependent, context)
+  const parts: AuthorParts = {
+    initial: dependent.initial(context),
+    overlay: (dependent.overlay(context) ?? {}) as unknown as Json,
+    name: dependent.nameOf(context),
   }
-  const words = wordsOf(resource, context.cr, owner, said)
-  const held = live && heldBy(live)
+  const sourceDigest = digestOf(dependent, context.cr, owner, parts)
+  const matched = live && lastMatched(live)
   const make = (): Pick<Desired, 'object' | 'hash'> =>
     recall(
-      () => `desired ${resource.kind.kind} ${context.cr.metadata.namespace}/${context.cr.metadata.name} ${words}`,
-      () => workOut(resource, context, owner, said),
+      () =>
+        `desired ${dependent.kind.kind} ${context.cr.metadata.namespace}/${context.cr.metadata.name} ${sourceDigest}`,
+      () => computeDesired(dependent, context, owner, parts),
     )
-  if (held?.words !== words) return { subject, words, ...make() }
-  return new HeldDesired(subject, held, () => make().object)
+  if (matched?.sourceDigest !== sourceDigest) return { subject, sourceDigest, ...make() }
+  return new MatchedDesired(subject, matched, () => make().object)
 }
 
-/** What is there already: its object is made when somebody looks at it. */
-class HeldDesired implements Desired {
+/** The desired object of a live object that matches it: computed when it is read. */
+class MatchedDesired implements Desired {
   readonly subject: string
-  readonly words: string | undefined
+  readonly sourceDigest: string | undefined
   readonly hash: string
   readonly #make: () => UntypedObject
 
-  constructor(subject: string, { words, hash }: HeldFields, make: () => UntypedObject) {
+  constructor(subject: string, { sourceDigest, hash }: DesiredDigest, make: () => UntypedObject) {
     this.subject = subject
-    this.words = words
+    this.sourceDigest = sourceDigest
     this.hash = hash
     this.#make = make
   }
@@ -94,37 +95,37 @@ class HeldDesired implements Desired {
   }
 }
 
-/** All that an object is made of, digested. */
-function wordsOf<CR extends KubeObject>(
+/** A digest of everything that the desired object is computed from. */
+function digestOf<CR extends KubeObject>(
   { kind, ownership, scope }: Dependent<CR>,
   { metadata }: CR,
   { operator, controller }: Owner,
-  { initial, overlay, name }: Said,
+  { initial, overlay, name }: AuthorParts,
 ): string {
   const around = [operator, controller, metadata.uid, formatApiVersion(kind), ownership, scope]
   return digest('sha256', JSON.stringify([around, name, initial, overlay]))
 }
 
-function workOut<CR extends KubeObject>(
-  resource: Dependent<CR>,
+function computeDesired<CR extends KubeObject>(
+  dependent: Dependent<CR>,
   context: ItemContext<CR, unknown>,
   owner: Owner,
-  said: Said,
+  parts: AuthorParts,
 ): Pick<Desired, 'object' | 'hash'> {
-  const { kind, ownership, scope } = resource
-  const { name } = said
-  const subject = subjectOf(resource, context)
+  const { kind, ownership, scope } = dependent
+  const { name } = parts
+  const subject = subjectOf(dependent, context)
   const typing = typingOf(kind)
   const { schema, definitions } = typing
-  const initial = readInitial(resource, said.initial, subject)
-  const overlay = plain(said.overlay) as JsonObject
-  if (!checked.has(resource)) checkScopePaths(scope, kind, typing, `Resource ${subject}`)
-  checked.add(resource)
-  checkConformity(initial, kind, typing, { of: `Resource ${subject}`, in: 'initial' })
-  checkConformity(overlay, kind, typing, { of: `Resource ${subject}`, in: 'fromCR' })
+  const initial = readInitial(dependent, parts.initial, subject)
+  const overlay = plain(parts.overlay) as JsonObject
+  if (!checkedScopes.has(dependent)) checkScopePaths(scope, kind, typing, `Dependent ${subject}`)
+  checkedScopes.add(dependent)
+  checkConformity(initial, kind, typing, { of: `Dependent ${subject}`, in: 'initial' })
+  checkConformity(overlay, kind, typing, { of: `Dependent ${subject}`, in: 'fromCR' })
   const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
   checkIdentity(merged, kind, name, subject)
-  // The server keeps these itself, whatever it is sent: manifests that tools write have `creationTimestamp: null`.
+  // The API server manages these fields; manifests written by tools have `creationTimestamp: null`.
   const { creationTimestamp: _, generation: __, selfLink: ___, ...meta } = asObject(merged['metadata'])
   const labels = {
     [managedByLabel]: owner.operator,
@@ -143,11 +144,11 @@ function workOut<CR extends KubeObject>(
       ...(ownership === 'reference' && { ownerReferences: [ownerReference(context.cr, { controller: true })] }),
     },
   } as unknown as JsonObject
-  return marked(object, scope, markOwner(resource, context.cr, owner))
+  return marked(object, scope, markOwner(dependent, context.cr, owner))
 }
 
-/** Resources whose scope fits their kind: it is the same for every CR. */
-const checked = new WeakSet<object>()
+/** Dependents whose scope was checked against their kind: it is the same for every CR. */
+const checkedScopes = new WeakSet<object>()
 
 /** `deployment`, or `config[blue]` for one of N. */
 export function subjectOf<CR extends KubeObject>(
@@ -157,7 +158,10 @@ export function subjectOf<CR extends KubeObject>(
   return isBulk ? `${id}[${key}]` : id
 }
 
-/** Who an object says it is kept by. Where nothing else says for which CR, this does: two would write it in turns. */
+/**
+ * The owner in an object's mark. Without an owner reference or label it includes the CR: otherwise two CRs would write
+ * the object in turns.
+ */
 export function markOwner<CR extends KubeObject>(
   { ownership }: Pick<Dependent<CR>, 'ownership'>,
   { metadata }: CR,
@@ -167,7 +171,7 @@ export function markOwner<CR extends KubeObject>(
   return ownership === 'none' ? `${owner} ${metadata.namespace ?? ''}/${metadata.name}` : owner
 }
 
-/** The object with its mark, made anew where it had one. */
+/** The object with its mark, computed anew if it had one. */
 export function marked(object: JsonObject, scope: HashScope, owner: string): Pick<Desired, 'object' | 'hash'> {
   const { metadata, ...rest } = object
   const { annotations, ...meta } = metadata as JsonObject
@@ -182,14 +186,14 @@ export function desiredHash(value: Json): string {
   return digest('sha256', canonicalJson(value)).slice(0, 32)
 }
 
-/** What is known about the objects of a kind: the built-in table, or the kind's own definition. */
+/** The schema of a kind: from the built-in table, or from its definition. */
 export function typingOf(resource: Resource): Typing {
   let typing = typings.get(resource)
   if (!typing) typings.set(resource, (typing = isKind(resource) ? typingOfKind(resource) : builtinTyping(resource)))
   return typing
 }
 
-/** A CRD is made anew each time it is asked for; what follows from it here is kept. */
+/** `crd()` builds a new CRD on each call, so the typing is cached. */
 const typings = new WeakMap<Resource, Typing>()
 
 function typingOfKind(kind: Kind): Typing {
@@ -212,22 +216,22 @@ function isKind(resource: Resource): resource is Kind {
   return 'definition' in resource && 'crd' in resource
 }
 
-/** YAML is the same for every CR of a resource: it is read once. */
-const readBefore = new WeakMap<object, JsonObject>()
+/** The YAML is the same for every CR of a dependent: it is parsed once. */
+const parsedInitials = new WeakMap<object, JsonObject>()
 
-function readInitial(resource: object, initial: UntypedObject | string, subject: string): JsonObject {
+function readInitial(dependent: object, initial: UntypedObject | string, subject: string): JsonObject {
   if (typeof initial !== 'string') return plain(initial as unknown as Json) as JsonObject
-  const before = readBefore.get(resource)
-  if (before) return before
+  const parsed = parsedInitials.get(dependent)
+  if (parsed) return parsed
   const read = readYaml(initial)
   if (!isJsonObject(read)) {
-    throw new MusterError('InvalidResource', `Resource ${subject}: its initial YAML is not an object.`)
+    throw new MusterError('InvalidResource', `Dependent ${subject}: its initial YAML is not an object.`)
   }
-  readBefore.set(resource, read)
+  parsedInitials.set(dependent, read)
   return read
 }
 
-/** JSON without what is undefined: an author may well write `image: cr.spec.image` where there is none. */
+/** JSON without undefined members: an author may write `image: cr.spec.image` where the CR has none. */
 function plain(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.filter((item) => item !== undefined).map(plain)
   if (!isJsonObject(value)) return value ?? null
@@ -242,18 +246,18 @@ function checkIdentity(
   { name, namespace }: ObjectName,
   subject: string,
 ): void {
-  const told: JsonObject = isJsonObject(metadata) ? metadata : {}
+  const given: JsonObject = isJsonObject(metadata) ? metadata : {}
   const pairs: readonly (readonly [string, Json | undefined, string | undefined])[] = [
     ['apiVersion', apiVersion, formatApiVersion(resource)],
     ['kind', kind, resource.kind],
-    ['metadata.name', told['name'], name],
-    ['metadata.namespace', told['namespace'], namespace],
+    ['metadata.name', given['name'], name],
+    ['metadata.namespace', given['namespace'], namespace],
   ]
   for (const [field, is, should] of pairs) {
     if (is === undefined || is === should) continue
     throw new MusterError(
       'InvalidResource',
-      `Resource ${subject}: ${field} is ${JSON.stringify(is)} in its data and ${JSON.stringify(should)} by its definition. Leave it out of the data, or say it with name and namespace.`,
+      `Dependent ${subject}: ${field} is ${JSON.stringify(is)} in its data and ${JSON.stringify(should)} by its definition. Leave it out of the data, or set it with name and namespace.`,
     )
   }
 }
@@ -262,7 +266,7 @@ function asObject(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-/** Where status is a subresource the server ignores it in every other write: desired, it could never be read back. */
+/** If status is a subresource, the API server ignores it in every other write: it would be drift for ever. */
 function withoutStatus(object: JsonObject, kind: Resource): JsonObject {
   if (object['status'] === undefined) return object
   const isIgnored = isKind(kind) || builtinResource(kind)?.subresources.some(({ name }) => name === 'status')
@@ -271,7 +275,7 @@ function withoutStatus(object: JsonObject, kind: Resource): JsonObject {
   return rest
 }
 
-/** Servers keep Secrets as `data` alone: text in `stringData` would never be found again. */
+/** The API server stores `stringData` as `data`: desired as `stringData`, it would be drift for ever. */
 function foldSecret(object: JsonObject, { group, kind }: Resource): JsonObject {
   if (group !== '' || kind !== 'Secret' || !isJsonObject(object['stringData'])) return object
   const { stringData, data, ...rest } = object

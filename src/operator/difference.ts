@@ -1,10 +1,11 @@
 /**
- * Does an object hold what is desired of it? Only desired fields are compared: fields that the API server fills in and fields
- * of other managers are no difference. Quantities are compared as quantities, items of keyed lists by their keys.
+ * Drift detection: does the live object have the desired fields? Only desired fields are compared: fields that the API
+ * server defaults and fields of other managers are no drift. Quantities are compared by value, items of keyed lists by
+ * their keys.
  *
- * Presence counts: a desired `false`, `0`, `""` or `{}` that the object lacks is a difference. It is none only where the
- * schema says that zero and absent are the same value: in Go fields without a pointer (`kube/protobuf/zero-value.ts`), and
- * for `null` in a field that is not `nullable`.
+ * Presence counts: a desired `false`, `0`, `""` or `{}` that the live object lacks is drift, except where the schema
+ * treats zero and absent as the same value: in Go fields without a pointer (`kube/protobuf/zero-value.ts`), and for
+ * `null` in a field that is not `nullable`.
  */
 import { builtinDefinitions } from '../kube/builtin.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -21,7 +22,7 @@ export interface Typing {
   readonly message?: Message | undefined
 }
 
-/** Where a value is, written out only when something is wrong there. */
+/** The path of a value, formatted only when it is reported. */
 interface Place {
   readonly above: Place | undefined
   /** A member's name, or `[0]`, `[name="app"]`: which item. */
@@ -29,29 +30,30 @@ interface Place {
   readonly isItem: boolean
 }
 
-/** What is known about a value; `message` is the Go struct of the value, of its items or of its entries. */
+/** The schema of a value; `message` is the Go struct of the value, of its items or of its entries. */
 interface Typed extends Typing {
   /** The field of a Go struct that holds the value; absent for items and entries, and in custom kinds. */
   readonly field?: ProtobufField | undefined
-  /** Part of a value that has one owner as a whole: no other manager owns anything in it. */
-  readonly isOne: boolean
+  /** Part of an atomic value: no other manager owns anything in it. */
+  readonly isAtomic: boolean
 }
 
-/** Paths at which `live` does not hold what `wanted` says; empty when it does. */
+/** The paths at which `live` differs from `wanted`; empty without drift. */
 export function differences(live: Json | undefined, wanted: Json, typing: Typing): readonly string[] {
   const found: string[] = []
-  compare(live, wanted, { ...typing, isOne: false }, undefined)
+  compare(live, wanted, { ...typing, isAtomic: false }, undefined)
   return found
 
   function compare(is: Json | undefined, want: Json, typed: Typed, place: Place | undefined): void {
-    const { schema, definitions, message, isOne } = typed
-    // An entry that is there is empty however that is written; `unwrapped` values are the only ones with several ways.
+    const { schema, definitions, message, isAtomic } = typed
+    // A present entry is empty however that is written; only `unwrapped` values have several notations.
     const field = typed.field ?? (is !== undefined && message?.unwrapped ? message.fields[0] : undefined)
     if (field && isZeroValue(want, field) && isZeroValue(is, field)) return
     const resolved = resolveSchema(schema, definitions)
     if (want === null && is === undefined && !resolved.nullable) return
-    const isWhole = isOne || resolved['x-kubernetes-map-type'] === 'atomic'
-    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, { ...typed, isOne: isWhole }, place)
+    const isWhole = isAtomic || resolved['x-kubernetes-map-type'] === 'atomic'
+    if (isJsonObject(want) && isJsonObject(is))
+      compareObjects(is, want, resolved, { ...typed, isAtomic: isWhole }, place)
     else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, typed, place)
     else if (!equalScalars(is, want, schema)) found.push(pathOf(place))
   }
@@ -62,8 +64,8 @@ export function differences(live: Json | undefined, wanted: Json, typing: Typing
       const member = isObject && name === 'metadata' ? metadataIn(typed) : memberIn(typed, at, name)
       compare(ownMember(is, name), want[name]!, member, memberAt(place, name))
     }
-    if (!typed.isOne || typeof at.additionalProperties !== 'object') return
-    // Fields may have been filled in by the server; entries of a map it does not invent.
+    if (!typed.isAtomic || typeof at.additionalProperties !== 'object') return
+    // The API server may default fields, but it never adds entries to a map.
     for (const name of Object.keys(is)) {
       if (ownMember(want, name) === undefined) found.push(pathOf(memberAt(place, name)))
     }
@@ -76,8 +78,8 @@ export function differences(live: Json | undefined, wanted: Json, typing: Typing
     typed: Typed,
     place: Place | undefined,
   ): void {
-    const { definitions, message, isOne } = typed
-    const each: Typed = { schema: at.items, definitions, message, isOne }
+    const { definitions, message, isAtomic } = typed
+    const each: Typed = { schema: at.items, definitions, message, isAtomic }
     const kind = at['x-kubernetes-list-type']
     const keys = at['x-kubernetes-list-map-keys'] ?? []
     if (kind === 'map' && keys.length > 0) {
@@ -88,13 +90,13 @@ export function differences(live: Json | undefined, wanted: Json, typing: Typing
         if (peer === undefined) found.push(pathOf(itemAt(place, name)))
         else compare(peer, item, each, itemAt(place, name))
       }
-      if (isOne && is.length > want.length) found.push(pathOf(place))
+      if (isAtomic && is.length > want.length) found.push(pathOf(place))
     } else if (kind === 'set') {
       for (const item of want) {
         if (!is.some((other) => equalJson(other, item))) found.push(pathOf(itemAt(place, `=${JSON.stringify(item)}`)))
       }
     } else if (is.length === want.length) {
-      const whole = { ...each, isOne: true }
+      const whole = { ...each, isAtomic: true }
       want.forEach((item, index) => compare(is[index], item, whole, itemAt(place, String(index))))
     } else found.push(pathOf(place))
   }
@@ -103,21 +105,21 @@ export function differences(live: Json | undefined, wanted: Json, typing: Typing
 /** Below a place that keeps unknown fields, `null` is kept as well. */
 const anything: Schema = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true }
 
-function memberIn({ definitions, message, field, isOne }: Typed, at: Schema, name: string): Typed {
+function memberIn({ definitions, message, field, isAtomic }: Typed, at: Schema, name: string): Typed {
   const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
   const unknown = at['x-kubernetes-preserve-unknown-fields'] ? anything : undefined
   const schema = propertyOf(at, name) ?? extra ?? unknown
-  // An entry of a map is no field: the server keeps an empty one.
-  if (!message || field?.many === 'map') return { schema, definitions, message, isOne }
+  // An entry of a map is no field: the API server keeps an empty one.
+  if (!message || field?.many === 'map') return { schema, definitions, message, isAtomic }
   const inner = fieldNamed(message, name)
-  return { schema, definitions, field: inner, message: inner && fieldMessageOf(inner), isOne }
+  return { schema, definitions, field: inner, message: inner && fieldMessageOf(inner), isAtomic }
 }
 
-/** Metadata is a Go struct in custom and embedded objects, too; their own schema has no word about it. */
-function metadataIn({ isOne }: Typed): Typed {
+/** Metadata is a Go struct in custom and embedded objects, too; their own schema does not describe it. */
+function metadataIn({ isAtomic }: Typed): Typed {
   const definitions = builtinDefinitions()
   const message = findMessage('meta/v1.ObjectMeta')
-  return { schema: definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'], definitions, message, isOne }
+  return { schema: definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'], definitions, message, isAtomic }
 }
 
 function memberAt(above: Place | undefined, step: string): Place {

@@ -1,5 +1,5 @@
 /**
- * The registry of one reconcile: each object that is wanted, beside the one that is there, and what follows from the two.
+ * One object of a dependent in a reconcile: the desired and the live object, and the write that follows from the two.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { Health } from '../kube/health.ts'
@@ -9,26 +9,26 @@ import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { controllerOf, isControlledBy } from '../kube/owner.ts'
 import { type Desired, hashAnnotation, managedByLabel, markOwner, type Owner, ownerLabel, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
-import { heldBy, noteHeld } from './holding.ts'
+import { lastMatched, noteMatched } from './holding.ts'
 import type { Apply, Delete } from './plan.ts'
 import type { ItemContext, Dependent } from './dependent.ts'
 import { inHashScope, toSend } from './scope.ts'
 import type { ObjectName, View } from './view.ts'
 
 export interface DependentEntry<CR extends KubeObject> {
-  readonly resource: Dependent<CR>
+  readonly dependent: Dependent<CR>
   readonly context: ItemContext<CR, unknown>
   readonly subject: string
   readonly name: ObjectName
-  /** What is there. */
+  /** The live object. */
   live: UntypedObject | undefined
-  /** What shall be; absent before Mutator. */
+  /** Absent before Mutator. */
   desired: Desired | undefined
-  /** Where it stands in this reconcile. */
+  /** `open`: still to be decided. */
   state: 'open' | 'settled' | 'failed'
 }
 
-/** What an apply brought nothing new for: known until the object or the wish changes. */
+/** An apply that changed nothing: not repeated until the live or the desired object changes. */
 export interface SettledEntry {
   readonly hash: string
   readonly resourceVersion: string
@@ -38,15 +38,18 @@ export type EntryDecision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
 
-/** @throws NotOurs when something else has the name */
+/** @throws NotOurs if a live object of that name has another owner */
 export function decide<CR extends KubeObject>(
-  { resource, subject, live, desired, context }: DependentEntry<CR>,
+  { dependent, subject, live, desired, context }: DependentEntry<CR>,
   owner: Owner,
   settled: SettledEntry | undefined,
 ): EntryDecision {
-  const { kind, policy, scope } = resource
+  const { kind, policy, scope } = dependent
   if (!desired) {
-    throw new MusterError('InvalidResource', `Resource ${subject}: no step said what it shall look like; Mutator does.`)
+    throw new MusterError(
+      'InvalidResource',
+      `Dependent ${subject} has no desired object: the step Mutator was skipped.`,
+    )
   }
   const { hash } = desired
   const target = { verb: 'apply', subject, resource: kind } as const
@@ -54,7 +57,7 @@ export function decide<CR extends KubeObject>(
     const mutation: Apply = { ...target, object: desired.object, why: 'missing', force: false }
     return { what: 'apply', mutation, isAdoption: false }
   }
-  const isOurs = belongsTo(live, resource, context.cr, markOwner(resource, context.cr, owner))
+  const isOurs = belongsTo(live, dependent, context.cr, markOwner(dependent, context.cr, owner))
   if (!isOurs) {
     if (policy === 'ignore' || policy === 'create-only') return { what: 'nothing', operation: 'ignored' }
     const whose = ownerOf(live)
@@ -64,26 +67,26 @@ export function decide<CR extends KubeObject>(
   const isSame = markOf(live)?.hash === hash && isOurs
   const { uid, resourceVersion = '' } = live.metadata
   const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
-  if (isSame && (isSettled || heldBy(live)?.hash === hash)) return { what: 'nothing', operation: 'unchanged' }
+  if (isSame && (isSettled || lastMatched(live)?.hash === hash)) return { what: 'nothing', operation: 'unchanged' }
   const wanted = desired.object as unknown as JsonObject
   const is = live as unknown as JsonObject
-  // The mark follows from the rest: it is no news of its own.
+  // The mark is derived from the other fields, so it is no drift of its own.
   const differing = (): readonly string[] =>
     differences(is, inHashScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
   const drifted = isSame ? differing() : undefined
   if (drifted?.length === 0) {
-    noteHeld(live, desired)
+    noteMatched(live, desired)
     return { what: 'nothing', operation: 'unchanged' }
   }
   const { metadata, ...rest } = toSend(wanted, is, scope, typingOf(kind))
-  // The uid makes it this very object: one that was deleted and made anew meanwhile is not written to.
+  // The uid is a precondition: an object that was deleted and created again meanwhile is not written to.
   const sent = { ...rest, metadata: { ...(metadata as JsonObject), uid: uid! } } as unknown as UntypedObject
   const mutation: Apply = {
     ...target,
     object: sent,
     why: drifted ? 'drifted' : 'changed',
     force: true,
-    // It is written whatever they are: they are looked for when it is told what was.
+    // Computed only when they are reported: the apply does not need them.
     get fields() {
       return drifted ?? differing()
     },
@@ -91,7 +94,7 @@ export function decide<CR extends KubeObject>(
   return { what: 'apply', mutation, isAdoption: !isOurs }
 }
 
-function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, whose = 'somebody else'): MusterError {
+function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, whose = 'another owner'): MusterError {
   const { name, namespace } = live.metadata
   const where = namespace === undefined ? name : `${namespace}/${name}`
   return new MusterError(
@@ -100,7 +103,7 @@ function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, whose = 's
   )
 }
 
-/** Who says that it is his, in words. What is somebody's is adopted by nobody: both would write it for ever. */
+/** The owner of an object, for messages. An owned object is never adopted: both owners would write it in turns. */
 function ownerOf(live: KubeObject): string | undefined {
   const controller = controllerOf(live)
   if (controller) return `${controller.kind} ${controller.name}`
@@ -111,7 +114,7 @@ function ownerOf(live: KubeObject): string | undefined {
 
 const markField = `metadata.annotations["${hashAnnotation}"]`
 
-/** Who wrote it and what was wanted then: `memcached.memcached:HASH`. */
+/** The controller that wrote the object, and the hash of the object desired then: `memcached.memcached:HASH`. */
 export function markOf({ metadata }: KubeObject): { readonly owner: string; readonly hash: string } | undefined {
   const mark = metadata.annotations?.[hashAnnotation]
   const colon = mark?.lastIndexOf(':') ?? -1
@@ -127,43 +130,48 @@ function belongsTo<CR extends KubeObject>(
   if (ownership === 'reference' && isControlledBy(live, cr)) return true
   const uid = live.metadata.labels?.[ownerLabel]
   if (ownership === 'label' && uid === cr.metadata.uid) return true
-  // The mark is this controller's: where somebody took away the reference or the label, it is put back.
-  const isNobodys = ownership === 'none' || (!controllerOf(live) && uid === undefined)
-  return isNobodys && markOf(live)?.owner === owner
+  // The mark is this controller's: a removed owner reference or label is restored.
+  const isUnowned = ownership === 'none' || (!controllerOf(live) && uid === undefined)
+  return isUnowned && markOf(live)?.owner === owner
 }
 
-/** The health of an entry as far as it is known. */
-export function healthOfEntry<CR extends KubeObject>({ resource, live, context, subject }: DependentEntry<CR>): Health {
+/** The health of the live object. */
+export function healthOfEntry<CR extends KubeObject>({
+  dependent,
+  live,
+  context,
+  subject,
+}: DependentEntry<CR>): Health {
   try {
-    if (live) return resource.health(live, context)
+    if (live) return dependent.health(live, context)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    return { status: 'Unknown', reason: 'HealthUnknown', message: `Its health cannot be told: ${message}` }
+    return { status: 'Unknown', reason: 'HealthUnknown', message: `Its health is unknown: ${message}` }
   }
   return { status: 'NotFound', reason: 'Missing', message: `${subject} does not exist yet.` }
 }
 
-/** Deletions of what this controller made for the CR and does not want any more. */
+/** Deletions of objects that this controller made for the CR and that are no longer desired. */
 export function prunable<CR extends KubeObject>(
   view: View,
   cr: CR,
-  resources: readonly Dependent<CR>[],
+  dependents: readonly Dependent<CR>[],
   wanted: readonly DependentEntry<CR>[],
   owner: string,
 ): readonly Delete[] {
-  const kept = new Set(wanted.map(({ resource, name }) => keyOf(resource.kind, name)))
+  const kept = new Set(wanted.map(({ dependent, name }) => keyOf(dependent.kind, name)))
   const seen = new Set<string>()
-  return resources.flatMap((resource) =>
-    made(view, cr, resource, owner).flatMap((object): readonly Delete[] => {
+  return dependents.flatMap((dependent) =>
+    dependentObjects(view, cr, dependent, owner).flatMap((object): readonly Delete[] => {
       const { name = '', namespace, uid = '', deletionTimestamp } = object.metadata
-      const key = keyOf(resource.kind, { name, namespace })
+      const key = keyOf(dependent.kind, { name, namespace })
       if (deletionTimestamp || kept.has(key) || seen.has(key)) return []
       seen.add(key)
       return [
         {
           verb: 'delete',
-          subject: resource.id,
-          resource: resource.kind,
+          subject: dependent.id,
+          resource: dependent.kind,
           name: { name, namespace },
           uid,
           why: 'pruned',
@@ -173,8 +181,8 @@ export function prunable<CR extends KubeObject>(
   )
 }
 
-/** What this controller made of a resource's kind for the CR. */
-export function made<CR extends KubeObject>(
+/** The live objects of a dependent's kind that this controller made for the CR. */
+export function dependentObjects<CR extends KubeObject>(
   view: View,
   cr: CR,
   { kind, ownership }: Dependent<CR>,
@@ -188,7 +196,7 @@ export function made<CR extends KubeObject>(
   return found.filter((object) => isMadeBy(object, owner))
 }
 
-/** By its mark; where another actor took that away, by the label, since an operator has one controller for a kind of CRs. */
+/** By its mark; if another actor removed it, by the label, since an operator has one controller per kind of CR. */
 function isMadeBy(object: KubeObject, owner: string): boolean {
   const mark = markOf(object)
   if (mark) return mark.owner === owner

@@ -1,19 +1,18 @@
 /**
- * What can go wrong in a reconcile, in classes that say what to do about it, and for how long to wait.
+ * Failures of a reconcile: their retry classes and the back-off.
  *
- * A failure that comes again and again backs off exponentially, counted for each object, step and reason on its own: a
- * new trouble starts anew. A terminal one waits for a change, and so does giving up, which is no failure at all but a
- * decision, and has a reason.
+ * A repeated failure backs off exponentially, counted for each object, step and reason: a new failure starts anew. A
+ * terminal failure waits for a change, and so does giving up, which is not a failure but a decision with a reason.
  */
 import { isMusterError, type RetryClass } from '../kube/errors.ts'
 
-/** An author's word that a step cannot go on, and why. */
+/** Thrown by author code to end a step, with a reason. */
 export class OperatorError extends Error {
-  /** One word for programs: becomes the reason of the condition. */
+  /** A CamelCase word: the reason of the condition. */
   readonly reason: string
   readonly retry: RetryClass
   readonly gaveUp: boolean
-  /** When to try again, where that is known. */
+  /** When to retry, if known. */
   readonly afterMs: number | undefined
 
   constructor(reason: string, message: string, options: OperatorErrorOptions = {}) {
@@ -33,17 +32,17 @@ interface OperatorErrorOptions {
   readonly cause?: unknown
 }
 
-/** Ends the reconcile without an error: nothing is tried again until something changes. */
+/** Ends the reconcile without an error: no retry until something changes. */
 export function giveUp(reason: string, message: string): never {
   throw new OperatorError(reason, message, { retry: 'terminal', gaveUp: true })
 }
 
-/** Ends the reconcile with an error that only a change can mend. */
+/** Ends the reconcile with an error that only a change can resolve. */
 export function fail(reason: string, message: string, cause?: unknown): never {
   throw new OperatorError(reason, message, { retry: 'terminal', cause })
 }
 
-/** Ends the reconcile with an error that may go away by itself. */
+/** Ends the reconcile with a transient error. */
 export function tryLater(
   reason: string,
   message: string,
@@ -55,7 +54,7 @@ export function tryLater(
 /** A failure as the ledger keeps it. */
 export interface ReconcileFailure {
   readonly step: string
-  /** What it happened to: a resource's name, or `cr`. */
+  /** The id of the dependent, or `cr`. */
   readonly subject: string
   readonly reason: string
   readonly message: string
@@ -74,17 +73,17 @@ export function failureOf(error: unknown, step: string, subject: string): Reconc
     const { name, message, retry, retryAfterMs } = error
     return { ...at, reason: name, message, retry, afterMs: retryAfterMs }
   }
-  // Whatever author code throws by accident: its message is for the log and the condition, its stack for neither.
+  // An unexpected error from author code: its message goes to the log and the condition, its stack to neither.
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: error }
   return { ...at, reason: reasonOf(name, 'Error'), message: textOf(message) || 'no message', retry: 'transient' }
 }
 
-/** A condition's reason must be one word, and no longer than an Event's may be. */
+/** A condition's reason must be one word, no longer than an Event's may be. */
 function reasonOf(word: string, otherwise: string): string {
   return /^[A-Za-z]\w{0,127}$/.test(word) ? word : otherwise
 }
 
-/** Not everything that can be thrown can be put into words. */
+/** A thrown value may have no string form. */
 function textOf(thrown: unknown): string {
   try {
     return String(thrown)
@@ -107,28 +106,28 @@ export type Failures = ReadonlyMap<string, number>
 
 export const noFailures: Failures = new Map()
 
-/** How often it came in a row, this time included; other troubles are forgotten. */
+/** The count of this failure in a row, this time included; other failures are reset. */
 export function countFailure(failures: Failures, { step, subject, reason }: ReconcileFailure): Failures {
   const key = `${step} ${subject} ${reason}`
   return new Map([[key, (failures.get(key) ?? 0) + 1]])
 }
 
-/** What mends these (a role, a quota, a credential) is no input of anybody: no event tells when it is mended. */
-export function isMendedElsewhere(reason: string): boolean {
+/** An RBAC change is no input of any operator: no watch event signals it, so these failures are retried. */
+export function isAuthFailure(reason: string): boolean {
   return reason === 'Forbidden' || reason === 'Unauthorized'
 }
 
-/** When to try again; undefined: not before something changes. */
+/** The retry delay; undefined: not before something changes. */
 export function reconcileRetryDelay(
   failure: ReconcileFailure,
   failures: Failures,
   options: BackOffOptions = defaultBackOff,
 ): number | undefined {
   if (failure.retry === 'terminal') {
-    return isMendedElsewhere(failure.reason) && !failure.gaveUp ? options.mostMs : undefined
+    return isAuthFailure(failure.reason) && !failure.gaveUp ? options.mostMs : undefined
   }
   const [times = 1] = failures.values()
-  // Somebody was faster: what he wrote is on its way here. The wait only keeps two of us from racing each other.
+  // On a conflict the other write is about to arrive by the watch; the back-off only keeps two writers from racing.
   const wait = Math.min(options.firstMs * 2 ** Math.min(times - 1, 30), options.mostMs)
   return Math.max(wait, failure.afterMs ?? 0)
 }

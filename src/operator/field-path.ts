@@ -1,6 +1,6 @@
 /**
- * A path to a field, as people write it: `spec.replicas`, `metadata.annotations["example.com/size"]`,
- * `spec.template.spec.containers[name=app].image`. An item of a list is chosen by one of its members.
+ * A path to a field: `spec.replicas`, `metadata.annotations["example.com/size"]`,
+ * `spec.template.spec.containers[name=app].image`. An item of a list is selected by one of its members.
  */
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
@@ -10,7 +10,7 @@ type Part = { readonly member: string } | { readonly key: string; readonly value
 
 export type FieldPath = readonly Part[]
 
-// Ledgers write the value of a key in quotes; people need not.
+// Ledgers quote the value of a key; authors need not.
 const partPattern =
   /\.?([A-Za-z_][\w-]*)|\[("(?:[^"\\]|\\.)*")\]|\[([A-Za-z_][\w-]*)=(?:("(?:[^"\\]|\\.)*")|([^\]"]*))\]/y
 
@@ -40,7 +40,7 @@ function fault(text: string, at: number): never {
   throw new MusterError('InvalidFieldPath', `"${text}" is no path to a field. ${why}`)
 }
 
-/** Whether it is this item of a list that is meant. */
+/** Whether the path part selects this item. */
 export function isItem(item: Json, { key, value }: { readonly key: string; readonly value: string }): boolean {
   const found = isJsonObject(item) ? ownMember(item, key) : undefined
   return (typeof found === 'string' || typeof found === 'number') && String(found) === value

@@ -1,13 +1,13 @@
 /**
- * A field of a kind: its schema and its TypeScript type in one value, so that neither can go its own way.
+ * A field of a kind: its schema and its TypeScript type in one value, so that they cannot diverge.
  *
- * A field has two types. What is *read* from the cluster has been defaulted: a field with a default is always there. What
- * is *written* by a person or a program may leave it out.
+ * A field has two types. When it is *read* from the cluster, defaults are applied: a field with a default is always
+ * present. When it is *written*, it may be left out.
  */
 import type { Json } from '../kube/json.ts'
 import type { JSONSchemaProps, ValidationRule } from '../kube/types/apiextensions/v1.ts'
 
-/** Whether a field must be written, may be, or is filled in where it is not. */
+/** Whether a field is required, optional, or defaulted. */
 export type Presence = 'required' | 'optional' | 'defaulted'
 
 declare const types: unique symbol
@@ -38,7 +38,7 @@ export type ReadObject<T extends Fields> = Flat<
   }
 >
 
-/** The same as it may be written. */
+/** An object with these fields, as it may be written. */
 export type WriteObject<T extends Fields> = Flat<
   { readonly [K in KeysOf<T, 'required'>]: WriteOf<T[K]> } & {
     readonly [K in KeysOf<T, 'optional' | 'defaulted'>]?: WriteOf<T[K]>
@@ -48,7 +48,7 @@ export type WriteObject<T extends Fields> = Flat<
 export interface FieldOptions<T> {
   /** Shown by `kubectl explain`. */
   readonly description?: string
-  /** What the server fills in. */
+  /** The default that the API server sets. */
   readonly default?: T
   /** CEL rules about this field: `self`, and `oldSelf` for changes. */
   readonly rules?: readonly ValidationRule[]
@@ -79,7 +79,7 @@ function pick<T extends object>(options: T | undefined, names: readonly (keyof T
 export interface StringOptions extends FieldOptions<string> {
   readonly minLength?: number
   readonly maxLength?: number
-  /** RE2, as Go reads it. */
+  /** RE2 syntax, as in Go. */
   readonly pattern?: string
   /** `date-time`, `duration`, `ipv4`, `uri`, … */
   readonly format?: string
@@ -89,7 +89,7 @@ export function string<const O extends StringOptions>(options?: O): Field<string
   return make({ type: 'string', ...pick(options, ['minLength', 'maxLength', 'pattern', 'format']) }, options)
 }
 
-/** One of these words. */
+/** One of these strings. */
 export function oneOf<const Words extends readonly string[], const O extends FieldOptions<Words[number]>>(
   words: Words,
   options?: O,
@@ -139,10 +139,7 @@ export function intOrString<const O extends FieldOptions<string | number>>(
 export interface ListFieldOptions<T> extends FieldOptions<readonly T[]> {
   readonly minItems?: number
   readonly maxItems?: number
-  /**
-   * How writers share it: `set` by value, or by the members that identify an item; else it is one thing, owned as a
-   * whole.
-   */
+  /** How field managers share it: a set, or a map keyed by these members; otherwise the list is atomic. */
   readonly sharedBy?: 'value' | readonly (keyof T & string)[]
 }
 
@@ -164,7 +161,7 @@ export interface MapOptions<T> extends FieldOptions<Readonly<Record<string, T>>>
   readonly maxProperties?: number
 }
 
-/** Values by names that the kind does not know. */
+/** A map with arbitrary keys. */
 export function map<Read, Write, const O extends MapOptions<Read>>(
   value: Field<Read, Write>,
   options?: O,
@@ -191,17 +188,17 @@ export function objectSchema(fields: Fields): JSONSchemaProps {
   }
 }
 
-/** Any JSON, kept as it is. */
+/** Any JSON. */
 export function anything<const O extends FieldOptions<Json>>(options?: O): Field<Json, Json, PresenceOf<O>> {
   return make({ 'x-kubernetes-preserve-unknown-fields': true }, options)
 }
 
-/** A field that may be left out, and then is absent. */
+/** An optional field without a default. */
 export function optional<Read, Write>(field: Field<Read, Write>): Field<Read, Write, 'optional'> {
   return { ...field, presence: 'optional' }
 }
 
-/** A field by its schema, where no builder fits. The type is the author's word. */
+/** A field by its schema, where no builder fits. The type is not checked. */
 export function schemaField<T>(schema: JSONSchemaProps): Field<T, T, 'required'> {
   return { schema, presence: 'required' }
 }

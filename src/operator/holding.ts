@@ -1,23 +1,24 @@
 /**
- * Which objects are known to hold what is wanted of them. They never change, and most are looked at again and again: what an
- * author says of one that he said before need not be worked out, and what is wanted as before need not be compared.
+ * A memo of live objects without drift. Cached objects are immutable and most of them are compared again and again: if
+ * the author's parts are the same as before, the desired object is not computed, and if its hash is the same, it is not
+ * compared.
  */
 import type { UntypedObject } from '../kube/object.ts'
 
-/** What an object was found to hold. */
-export interface HeldFields {
-  /** What its author said, digested; undefined where a step of his had the last word. */
-  readonly words: string | undefined
-  /** Of what is wanted. */
+/** The desired object that a live object matched. */
+export interface DesiredDigest {
+  /** A digest of the author's parts; undefined where an overridden step replaced the desired object. */
+  readonly sourceDigest: string | undefined
+  /** The hash of the desired object. */
   readonly hash: string
 }
 
-const holding = new WeakMap<UntypedObject, HeldFields>()
+const matched = new WeakMap<UntypedObject, DesiredDigest>()
 
-export function heldBy(object: UntypedObject): HeldFields | undefined {
-  return holding.get(object)
+export function lastMatched(object: UntypedObject): DesiredDigest | undefined {
+  return matched.get(object)
 }
 
-export function noteHeld(object: UntypedObject, { words, hash }: HeldFields): void {
-  holding.set(object, { words, hash })
+export function noteMatched(object: UntypedObject, { sourceDigest, hash }: DesiredDigest): void {
+  matched.set(object, { sourceDigest, hash })
 }

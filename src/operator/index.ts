@@ -1,4 +1,4 @@
-/** What an operator author writes with; README.md beside this file tells how. */
+/** The author kit; README.md beside this file explains how to use it. */
 export {
   anything,
   boolean,

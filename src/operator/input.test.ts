@@ -84,7 +84,7 @@ describe('the declaration of a controller', () => {
     expect(controller.declaredOutputs.map(describeInput)).toEqual(['configmaps/v1'])
   })
 
-  it('names the outputs of a resource where writes does', () => {
+  it('names the outputs of a dependent where writes does', () => {
     const foo = exactName(inRole(ConfigMap, 'userWorkload'), { name: 'foo', namespace: 'ns' })
     const { declaredInputs, declaredOutputs } = defineController({ for: Namespace, resources: [config], writes: [foo] })
     expect(declaredOutputs).toEqual([foo])

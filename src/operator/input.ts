@@ -1,20 +1,20 @@
 /**
- * An input: what an operator may read, as precisely as its author can say it.
+ * An input: what an operator may read, as narrowly as its author can declare it.
  *
  *     reads: [
  *       Node,                                                              // a whole kind
  *       exactly(Ingress, { name: 'cluster' }),                             // one object
- *       generated(CertificateSigningRequest, { prefix: 'my-operator-' }),  // those whose names begin so
- *       labelled(Secret, { namespace: 'shared', labels: { tier: 'db' } }), // those that carry these labels
- *       referenced(Secret, {                                               // those that another object names
+ *       generated(CertificateSigningRequest, { prefix: 'my-operator-' }),  // objects by name prefix
+ *       labelled(Secret, { namespace: 'shared', labels: { tier: 'db' } }), // objects by label
+ *       referenced(Secret, {                                               // objects that another object refers to
  *         from: Database,
  *         namePath: '$.spec.users[*].passwordSecret',
  *         namespacePath: '$.metadata.namespace',
  *       }),
  *     ]
  *
- * From inputs follow what is watched and kept, who is woken, what a view shows and refuses, and the role. The more
- * precise they are, the less all of that costs. They are plain data: they can be printed, compared and checked.
+ * Watches, triggers, the view's contents and the RBAC role are derived from inputs: narrow inputs make all of them
+ * cheaper. They are plain data: they can be printed, compared and checked.
  */
 import { MusterError } from '../kube/errors.ts'
 import { compileJsonPath } from '../kube/json-path.ts'
@@ -33,12 +33,12 @@ export interface WholeKind<T extends KubeObject = KubeObject> {
 export interface ExactName<T extends KubeObject = KubeObject> {
   readonly select: 'name'
   readonly resource: TypedResource<T>
-  /** Absent for kinds without. */
+  /** Absent for cluster-scoped kinds. */
   readonly namespace?: string
   readonly name: string
 }
 
-/** Objects whose names were generated: they begin with `prefix`. */
+/** Objects with generated names: they begin with `prefix`. */
 export interface GeneratedName<T extends KubeObject = KubeObject> {
   readonly select: 'prefix'
   readonly resource: TypedResource<T>
@@ -80,7 +80,7 @@ export type Input<T extends KubeObject = KubeObject> =
   | LabelSelected<T>
   | Reference<T>
 
-/** What an operator may write: no selections, for what they select is not known before. */
+/** What an operator may write: no label selectors and references, whose objects are not known in advance. */
 export type DeclaredOutput<T extends KubeObject = KubeObject> = WholeKind<T> | ExactName<T> | GeneratedName<T>
 
 export function whole<T extends KubeObject>(resource: TypedResource<T>): WholeKind<T> {
@@ -128,7 +128,7 @@ export function labelled<T extends KubeObject>(
 }
 
 export interface ReferenceOptions {
-  /** What names them: a kind, or another input; another reference makes a chain. */
+  /** The referring objects: a kind, or another input; another reference makes a chain. */
   readonly from: TypedResource | Input
   readonly namePath: string
   readonly namespace?: string
@@ -163,12 +163,12 @@ export function referenced<T extends KubeObject>(
   }
 }
 
-/** A kind stands for all of its objects. */
+/** A bare kind means all of its objects. */
 export function inputOf<T extends KubeObject, I extends Input<T>>(given: TypedResource<T> | I): WholeKind<T> | I {
   return 'select' in given ? given : whole(given)
 }
 
-/** An input with everything that leads to it, itself last. */
+/** An input with all inputs that it refers through, itself last. */
 export function chainOf(input: Input): readonly Input[] {
   return input.select === 'reference' ? [...chainOf(input.from), input] : [input]
 }
@@ -217,7 +217,7 @@ export function kindsOf(inputs: readonly Input[]): readonly Resource[] {
 }
 
 /**
- * One group and resource at one version: a reader of two would see each object twice.
+ * A resource is read at one version: at two, each object would appear twice.
  * @throws InvalidController
  */
 export function checkVersions(inputs: readonly Input[], place: string): void {

@@ -1,4 +1,4 @@
-/** The reference page of a kind, as Markdown, from its one definition: what may be written, what is filled in, what is refused. */
+/** The reference page of a kind as Markdown, from its definition: fields, defaults, validation. */
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import type { JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
@@ -31,7 +31,7 @@ export function describeKind(kind: Kind): string {
   ].join('\n\n')
 }
 
-/** None where nobody but a person can make one up. */
+/** None if the schema needs a hand-written sample. */
 function exampleOf(kind: Kind): readonly string[] {
   try {
     return ['## Example', `\`\`\`yaml\n${writeYaml(sampleOf(kind) as unknown as Json).trimEnd()}\n\`\`\``]
@@ -97,7 +97,7 @@ function meaningOf(schema: JSONSchemaProps): string {
     range(minimum, maximum, ''),
     range(minLength, maxLength, ' characters'),
     range(minItems, maxItems, ' items'),
-    // The pattern of amounts is not for people.
+    // The pattern of quantities is noise for readers.
     pattern === undefined || schema['x-kubernetes-int-or-string'] ? '' : `matches \`${pattern}\``,
     format === undefined || format === 'int64' ? '' : `a ${format}`,
     ...rulesOf(schema),

@@ -1,6 +1,6 @@
 /**
- * A sample: the smallest CR of a kind, made from its schema. What has a default is left out, and of what is required each
- * value is the simplest that its schema allows. A schema that asks for more (a pattern, a rule) needs a sample by hand.
+ * The smallest valid CR of a kind, generated from its schema. Fields with a default are left out, and required fields
+ * get the simplest valid value. A schema with patterns or CEL rules may need a sample by hand.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
@@ -9,7 +9,7 @@ import type { UntypedObject } from '../kube/object.ts'
 import type { JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
 import type { Kind } from './kind.ts'
 
-/** @throws NoSample when its schema asks for more than can be made up */
+/** @throws NoSample when the schema needs values that cannot be generated */
 export function sampleOf(kind: Kind): UntypedObject {
   const { versions } = kind.crd().spec
   const schema = versions.find(({ name }) => name === kind.version)?.schema?.openAPIV3Schema

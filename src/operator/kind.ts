@@ -1,6 +1,6 @@
 /**
- * A kind: what its objects look like, and all that follows from that. The TypeScript types, the CRD with its schema,
- * defaults, rules and columns, validation and documentation come from this one definition.
+ * A custom kind: TypeScript types, the CRD with its schema, defaults, rules and columns, validation and documentation
+ * from one definition.
  */
 import { embeddedChecks } from '../kube/validation/embedded-checks.ts'
 import type { Cause } from '../kube/validation/cause.ts'
@@ -25,7 +25,7 @@ export interface VersionDefinition<Spec extends Fields = Fields, Status extends 
   /** `v1`, `v1beta1`. */
   readonly version: string
   readonly spec: Spec
-  /** What the operator reports, beside conditions and the generation that was seen last, which every kind has. */
+  /** The status beside conditions and `observedGeneration`, which every kind has. */
   readonly status?: Status
   /** CEL rules about the object as a whole. */
   readonly rules?: readonly ValidationRule[]
@@ -33,7 +33,7 @@ export interface VersionDefinition<Spec extends Fields = Fields, Status extends 
   readonly columns?: readonly CustomResourceColumnDefinition[]
   readonly scale?: CustomResourceSubresourceScale
   readonly description?: string
-  /** A warning to all who still use this version. */
+  /** The deprecation warning for clients of this version. */
   readonly deprecationWarning?: string
 }
 
@@ -47,15 +47,14 @@ export interface KindOptions<Spec extends Fields, Status extends Fields> extends
   /** @default 'Namespaced' */
   readonly scope?: 'Namespaced' | 'Cluster'
   /**
-   * The only name that an object may have: there is one of the kind in the cluster, or in each namespace, and a server
-   * refuses the second.
+   * The only allowed name: one object of the kind in the cluster, or in each namespace; the API server rejects others.
    */
   readonly singleton?: string
-  /** Versions that are served beside the one above, which is the one that is stored. */
+  /** Further served versions; the one above is the storage version. */
   readonly otherVersions?: readonly VersionDefinition[]
 }
 
-/** A kind is a resource, too: `client` and `cache` take it as it is. */
+/** A kind is an API resource: `client` and `cache` accept it. */
 export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fields> extends TypedResource<
   KindObject<Spec, Status>
 > {
@@ -64,23 +63,23 @@ export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fiel
   crd(): CustomResourceDefinition
   /** An object of the kind, as it may be written: `Memcached.draft({ name: 'm', namespace: 'default' }, { size: 2 })`. */
   draft(metadata: ObjectMeta, spec: WriteObject<Spec>): DraftOf<Kind<Spec, Status>> & KubeObject
-  /** What a server would fill in. */
+  /** The object with the defaults that the API server would set. */
   withDefaults(draft: DraftOf<Kind<Spec, Status>>): ObjectOf<Kind<Spec, Status>>
-  /** What a server would refuse about an object, in its words; nothing when it would be stored. */
+  /** The validation errors that the API server would return; empty when it would store the object. */
   validate(object: DraftOf<Kind<Spec, Status>>, old?: ObjectOf<Kind<Spec, Status>>): readonly Cause[]
 }
 
-/** What every kind reports. */
+/** The status of every kind. */
 export interface StandardStatus {
   readonly conditions?: readonly Condition[]
-  /** The `metadata.generation` that the operator saw last. */
+  /** The `metadata.generation` that the operator last reconciled. */
   readonly observedGeneration?: number
 }
 
 /** An object of the kind as it is read from a cluster. */
 export type KindObject<Spec extends Fields, Status extends Fields> = KubeObject & {
   readonly spec: ReadObject<Spec>
-  /** Part by part: an operator that has only begun has reported only a part. */
+  /** Partial: the operator may have reported only some of it. */
   readonly status?: Partial<ReadObject<Status>> & StandardStatus
 }
 
@@ -120,7 +119,7 @@ export function defineKind<const Spec extends Fields, const Status extends Field
   }
 }
 
-/** By construction: whoever writes, and by whatever means, is refused by the server itself. */
+/** A CEL rule, so that the API server rejects every write that breaks it. */
 function withSingletonRule<Spec extends Fields, Status extends Fields>(
   definition: KindOptions<Spec, Status>,
 ): KindOptions<Spec, Status> {
@@ -172,7 +171,7 @@ function versionOf(definition: VersionDefinition, storage: boolean): CustomResou
     ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
     schema: { openAPIV3Schema: schemaOf(definition) },
     subresources,
-    // With columns of one's own, a server shows no age by itself.
+    // With custom columns, the API server shows no age by itself.
     ...(columns && { additionalPrinterColumns: [...columns, ageColumn] }),
   }
 }
@@ -185,7 +184,7 @@ const ageColumn: CustomResourceColumnDefinition = {
 
 function schemaOf({ spec, status, rules, description }: VersionDefinition): JSONSchemaProps {
   const specSchema = objectSchema(spec)
-  // A spec in which nothing is required may be left out; then its defaults still hold.
+  // A spec without required fields may be left out; its defaults still apply.
   const isOptional = specSchema.required === undefined
   return {
     type: 'object',
@@ -199,7 +198,7 @@ function schemaOf({ spec, status, rules, description }: VersionDefinition): JSON
   }
 }
 
-/** Nothing in it is required: an operator reports as it goes, and several may report to one object. */
+/** No field is required: a status is written in parts, possibly by several operators. */
 function statusSchema(status: Fields): JSONSchemaProps {
   const { required: _, properties, ...rest } = objectSchema(status)
   return { ...rest, properties: { ...standardStatus, ...properties } }

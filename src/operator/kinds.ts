@@ -1,4 +1,4 @@
-/** The built-in kinds that operators use most, as value and as type: `Deployment` is both. Others: `resourceOf`. */
+/** The most used built-in kinds, as value and as type: `Deployment` is both. Others: `resourceOf`. */
 import type * as apps from '../kube/types/apps/v1.ts'
 import type * as autoscaling from '../kube/types/autoscaling/v2.ts'
 import type * as batch from '../kube/types/batch/v1.ts'
@@ -9,7 +9,8 @@ import type * as rbac from '../kube/types/rbac/v1.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { TypedResource } from './typed-resource.ts'
 
-// Written out, not looked up: the table of all kinds is large, and an operator that uses five should not load it.
+// Literals instead of a lookup: the table of all kinds is large, and an operator that uses five kinds should not load
+// it.
 function of<T extends KubeObject>(group: string, version: string, kind: string, plural: string): TypedResource<T> {
   return { group, version, kind, plural, namespaced: true }
 }

@@ -1,6 +1,6 @@
 /**
- * The ledger of one reconcile: each operation and what came of it, once. Status, Events, the log line, metrics, the next
- * run and the trace are all derived from it, so they cannot tell different stories.
+ * The ledger of one reconcile: each operation and its outcome, once. Status, Events, the log line, metrics, the requeue
+ * and the trace are derived from it, so they cannot contradict each other.
  */
 import { setCondition, type Condition, type ConditionUpdate } from '../kube/condition.ts'
 import type { Health } from '../kube/health.ts'
@@ -9,21 +9,21 @@ import type { ReconcileFailure } from './failure.ts'
 import type { ObjectName } from './view.ts'
 
 export type Operation =
-  /** Written because it was not there, or not as wanted, or changed by somebody. */
+  /** Written because the object was missing, because the desired object changed, or because of drift. */
   | 'created'
   | 'updated'
   | 'corrected'
   | 'adopted'
   | 'pruned'
   | 'deleted'
-  /** Nothing to do about it. */
+  /** No write needed. */
   | 'unchanged'
   | 'ignored'
   | 'inactive'
-  /** Not now. */
+  /** Not written yet. */
   | 'waiting'
   | 'delayed'
-  /** The application was told to do something. */
+  /** An action was requested from the application. */
   | 'acted'
   | 'finalizerAdded'
   | 'finalizerRemoved'
@@ -34,15 +34,15 @@ export type Operation =
 
 export interface LedgerEntry {
   readonly step: string
-  /** The author's name of it; `cr` for the object itself. */
+  /** The id of the dependent; `cr` for the CR itself. */
   readonly subject: string
   readonly operation: Operation
-  /** `apps/v1 Deployment`, where it is an object. */
+  /** `apps/v1 Deployment`, if it is about an object. */
   readonly kind?: string
   readonly name?: ObjectName
-  /** Why, in words. */
+  /** The reason, for people. */
   readonly message?: string
-  /** What was not as wanted, as paths. */
+  /** The fields that differed, as paths. */
   readonly fields?: readonly string[]
 }
 
@@ -55,7 +55,7 @@ export interface Ledger {
   /** The steps taken, in order. */
   readonly path: readonly string[]
   readonly entries: readonly LedgerEntry[]
-  /** How each resource stands, by subject. */
+  /** The health of each dependent, by subject. */
   readonly health: ReadonlyMap<string, Health>
   readonly failure?: ReconcileFailure
   /** A reason to wait that is no failure: `finalizing`, or what a dependency lacks. */
@@ -65,20 +65,20 @@ export interface Ledger {
   /** When each step of the path began. */
   readonly stepsAt?: readonly number[]
   readonly requeueAfterMs?: number
-  /** What the run took; only where somebody measured it. */
+  /** The cost of the run, if it was measured. */
   readonly effort?: Effort
 }
 
-/** One run among others: what it is called, and what it took. */
+/** The id and the cost of a run. */
 export interface Effort {
-  /** 32 hexadecimal digits: in logs the run's id, in traces that of its trace. */
+  /** 32 hexadecimal digits: the `reconcileID` in logs and the trace id. */
   readonly id: string
   readonly endedAt: number
-  /** Objects and lists that it looked at; none of them was a request. */
+  /** Reads from the view; none of them was a request. */
   readonly reads: number
-  /** Time of a processor, as far as this thread can tell. */
+  /** CPU time, as far as this thread can measure it. */
   readonly cpuMs: number
-  /** What was sent, in order. */
+  /** The requests, in order. */
   readonly sent: readonly SentWrite[]
 }
 
@@ -88,7 +88,7 @@ export interface SentWrite {
   /** `apps/v1 Deployment` */
   readonly kind: string
   readonly name: ObjectName
-  /** Those of its wave: what is in one goes out side by side. */
+  /** The times of its wave: all writes of a wave are sent concurrently. */
   readonly startedAt: number
   readonly endedAt: number
   readonly isDone: boolean
@@ -125,16 +125,16 @@ export function outcomeOf({ failure, waiting }: Ledger): RunOutcome {
   return waiting === undefined ? 'success' : 'waiting'
 }
 
-/** What a run changed, in words: `corrected deployment (spec.replicas)`. */
+/** The writes of a run, for people: `corrected deployment (spec.replicas)`. */
 export function doneIn({ entries }: Ledger): readonly string[] {
   return entries.filter(isWrite).map(({ operation, subject, fields }) => {
-    // Which words of the status are new is of interest to nobody who reads logs.
-    const isTold = operation !== 'statusWritten' && fields?.length
-    return `${operation} ${subject}${isTold ? ` (${fields.join(', ')})` : ''}`
+    // Changed status fields are noise in a log.
+    const showsFields = operation !== 'statusWritten' && fields?.length
+    return `${operation} ${subject}${showsFields ? ` (${fields.join(', ')})` : ''}`
   })
 }
 
-/** One structured line; silent about what did not change. */
+/** One structured log line, without operations that changed nothing. */
 export function logLine(ledger: Ledger): JsonObject {
   const { operator, controller, key, generation, path, failure, waiting, requeueAfterMs, effort } = ledger
   const done = doneIn(ledger)
@@ -143,7 +143,7 @@ export function logLine(ledger: Ledger): JsonObject {
     controller,
     key,
     generation,
-    // As controller-runtime calls it: whoever searches logs for it finds ours, too.
+    // The key that controller-runtime uses, so that log queries find both.
     ...(effort && { reconcileID: effort.id }),
     outcome: outcomeOf(ledger),
     path: path.join('>'),
@@ -154,14 +154,14 @@ export function logLine(ledger: Ledger): JsonObject {
   }
 }
 
-/** A Kubernetes Event, as far as the kit knows it. */
+/** The kit's part of a Kubernetes Event. */
 export interface EventDraft {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
 }
 
-const told: Readonly<Partial<Record<Operation, string>>> = {
+const eventReasons: Readonly<Partial<Record<Operation, string>>> = {
   created: 'Created',
   updated: 'Updated',
   corrected: 'Corrected',
@@ -170,13 +170,13 @@ const told: Readonly<Partial<Record<Operation, string>>> = {
   deleted: 'Deleted',
 }
 
-/** What others should hear of: changes and failures, never that all is well. */
+/** Events for changes and failures, never for success. */
 export function eventsOf({ entries, failure }: Ledger): readonly EventDraft[] {
   const events = entries.flatMap(({ operation, kind = '', name, fields }): readonly EventDraft[] => {
-    const reason = told[operation]
+    const reason = eventReasons[operation]
     if (!reason) return []
     const drift =
-      operation === 'corrected' && fields?.length ? `: ${fields.join(', ')} had been changed by somebody else` : ''
+      operation === 'corrected' && fields?.length ? `: ${fields.join(', ')} had been changed by another client` : ''
     return [{ type: 'Normal', reason, message: `${reason} ${kind.split(' ').at(-1)} ${name?.name}${drift}` }]
   })
   if (!failure || failure.retry === 'conflict') return events
@@ -185,11 +185,11 @@ export function eventsOf({ entries, failure }: Ledger): readonly EventDraft[] {
 }
 
 /**
- * The standard conditions that follow from a ledger. They hold no counts and no times of their own: what says the same
- * is the same, and is not written again.
+ * The standard conditions, derived from a ledger. They hold no counts and no times of their own: an unchanged state is
+ * an equal condition, and is not written again.
  *
  * - `Reconciled`: is the cluster as the CR asks?
- * - `Ready`: does what was made do its work?
+ * - `Ready`: are all dependents healthy?
  * - `Stalled`: only a change can help; absent otherwise.
  */
 export function standardConditions(ledger: Ledger): readonly ConditionUpdate[] {
@@ -204,7 +204,7 @@ export function standardConditions(ledger: Ledger): readonly ConditionUpdate[] {
   return states.map(({ message = '', ...state }) => Object.assign(state, { message: cut(message), observedGeneration }))
 }
 
-/** Servers refuse a status whose messages are too long: then nothing would be told at all. */
+/** The API server rejects a status whose messages are too long: then nothing would be reported at all. */
 function cut(message: string): string {
   const most = 4096
   return message.length <= most ? message : `${message.slice(0, most).toWellFormed()}…`
@@ -237,16 +237,19 @@ function ready({ failure, health, isFinalizing, waiting }: Ledger): Omit<Conditi
   return { type, status: 'True', reason: 'Ready', message: 'All of it is ready.' }
 }
 
-/** The types that are the kit's own. */
+/** The condition types of the kit. */
 export const standardTypes: ReadonlySet<string> = new Set(['Reconciled', 'Ready', 'Stalled'])
 
-/** What is stated now, as of `conditions`: a status that stays keeps its time. Those of others are not among them. */
+/**
+ * The updated conditions: one whose status is unchanged keeps its transition time. Conditions of other writers are left
+ * out.
+ */
 export function statedConditions(
   conditions: readonly Condition[] | undefined,
   updates: readonly ConditionUpdate[],
   now: number,
 ): readonly Condition[] {
-  // Where an author states what the kit states, too, his word counts: one after the other would be a transition each time.
+  // The author's condition wins over a standard one of the same type: applying both would be a transition each time.
   const last = new Map(updates.map((update) => [update.type, update]))
   let all = conditions ?? []
   for (const update of last.values()) all = setCondition(all, update, now)

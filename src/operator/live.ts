@@ -1,12 +1,12 @@
 /**
- * What reaches outside: a command in a container, a call to an application. Only an operator that runs live has it; an
- * offline run fails there, and says so. Whoever uses it does so from steps that may be repeated: nothing here is undone.
+ * Access beyond the cluster state: a command in a container, an HTTP call to an application. Available only when the
+ * operator runs live; in an offline run it fails. Callers must be idempotent: a step may run again.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { ObjectName } from './view.ts'
 
 export interface LiveCommandOptions {
-  /** @default the Pod's first */
+  /** @default the Pod's first container */
   readonly container?: string
   readonly stdin?: string
   /** @default 30_000 */
@@ -49,25 +49,25 @@ export interface HttpAnswer {
 }
 
 export interface Live {
-  /** False where there is no cluster: everything below then fails with `NeedsCluster`. */
+  /** False without a cluster: the functions below then fail with `NeedsCluster`. */
   readonly available: boolean
-  /** Runs a command to its end. One that fails is a result. */
+  /** Runs a command to completion. A non-zero exit code is a result, not an error. */
   exec(pod: ObjectName, command: readonly string[], options?: LiveCommandOptions): Promise<CommandResult>
   /**
-   * Redirects are followed, up to five. An answer of any status is a result.
+   * Follows up to five redirects. An answer of any status is a result.
    * @throws Unreachable after the last attempt without an answer, OutsideRefused for a redirect that is not followed
    */
   http(call: HttpCall): Promise<HttpAnswer>
 }
 
-/** The outside of a run that has none. */
+/** The `Live` of an offline run. */
 export const offline: Live = {
   available: false,
   exec: (pod) => Promise.reject(new MusterError('NeedsCluster', `A command in Pod ${pod.name} needs a cluster.`)),
   http: ({ url }) => Promise.reject(new MusterError('NeedsCluster', `A call to ${originOf(url)} needs a network.`)),
 }
 
-/** Queries and credentials stay out of messages. */
+/** Without query and credentials, for messages. */
 export function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : 'an address that is none'
 }

@@ -1,6 +1,6 @@
 /**
- * An operator: a named set of controllers, with what they read and write declared. From the declaration follow its
- * caches, its role and what it is refused.
+ * An operator: a named set of controllers with declared inputs and outputs. Its caches, its RBAC role and the refusal
+ * of undeclared access follow from the declaration.
  */
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
@@ -17,9 +17,9 @@ export interface OperatorOptions {
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly config?: Config
-  /** Asked before something is written. */
+  /** Admission webhooks. */
   readonly webhooks?: readonly Webhook[]
-  /** Between versions of its kinds. */
+  /** Conversions between versions of its kinds. */
   readonly conversions?: readonly Conversion[]
 }
 
@@ -29,15 +29,15 @@ export interface Operator {
   readonly config: Config | undefined
   readonly webhooks: readonly Webhook[]
   readonly conversions: readonly Conversion[]
-  /** The kinds of everything that it reads. */
+  /** The kinds that it reads. */
   readonly inputs: readonly Resource[]
   /** The kinds of everything that it writes, status and finalizers of its own kinds aside. */
   readonly outputs: readonly Resource[]
-  /** What it reads, as precisely as it says. Plain data. */
+  /** Its declared inputs, as plain data. */
   readonly declaredInputs: readonly Input[]
-  /** What it writes, as precisely as it says; `placementRoleOf(output.resource)` tells where. Plain data. */
+  /** Its declared outputs, as plain data; `placementRoleOf(output.resource)` is the cluster to write to. */
   readonly declaredOutputs: readonly DeclaredOutput[]
-  /** The kinds that it defines itself: what has to be installed first. */
+  /** The custom kinds that it defines: their CRDs are installed first. */
   readonly kinds: readonly Kind[]
 }
 
@@ -55,7 +55,7 @@ export function defineOperator(options: OperatorOptions): Operator {
   const kinds = controllers.map(({ kind }) => formatResource(kind))
   const second = kinds.findIndex((kind, at) => kinds.indexOf(kind) < at)
   if (second >= 0) {
-    // They would share one status and one finalizer, and each would take away what the other wrote.
+    // They would share one status and one finalizer, and each would remove what the other wrote.
     const both = `${names[kinds.indexOf(kinds[second]!)]} and ${names[second]}`
     throw new MusterError(
       'InvalidController',

@@ -1,7 +1,7 @@
 /**
- * A plan: what a controller wants done. It is data: it can be shown as a difference, checked against what the operator
- * declared, carried out on a cluster or written to a directory. It comes in waves: what is in one wave may be done in any
- * order or at once, and the next is made knowing what became of it.
+ * A plan: the mutations that a controller wants. It is data: it can be shown as a diff, checked against the declared
+ * outputs, carried out on a cluster or written to a directory. It comes in waves: the mutations of one wave may be
+ * carried out in any order or concurrently, and the next wave is planned with their outcomes.
  */
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -12,29 +12,34 @@ export type Wave = readonly Mutation[]
 export type Mutation = Apply | Delete | SetFinalizers | WriteStatus
 
 interface Target {
-  /** The author's name of what this is about: `deployment`, `config[blue]`; `cr` for the object itself. */
+  /** The id of the dependent: `deployment`, `config[blue]`; `cr` for the CR itself. */
   readonly subject: string
   readonly resource: Resource
 }
 
-/** Server-side apply: what `object` holds becomes the operator's. */
+/** Server-side apply: the operator becomes the manager of the fields in `object`. */
 export interface Apply extends Target {
   readonly verb: 'apply'
   readonly object: UntypedObject
-  /** `missing`: it does not exist. `changed`: something else is wanted now. `drifted`: somebody changed it. */
+  /**
+   * `missing`: it does not exist. `changed`: the desired object changed. `drifted`: another client changed the live
+   * object.
+   */
   readonly why: 'missing' | 'changed' | 'drifted'
-  /** Where it is not as wanted, as paths. */
+  /** The fields that differ, as paths. */
   readonly fields?: readonly string[]
-  /** Take over fields of others. Never for what is to be created: what is in the way then is not ours. */
+  /** Take over fields of other managers. Never on creation: an object that exists then belongs to another owner. */
   readonly force: boolean
 }
 
 export interface Delete extends Target {
   readonly verb: 'delete'
   readonly name: ObjectName
-  /** Only this very object: a later one of the same name is somebody else's. */
+  /** A precondition: a later object of the same name has another owner. */
   readonly uid: string
-  /** `pruned`: no longer wanted. `finalized`: its owner goes, and the garbage collector would not see it. */
+  /**
+   * `pruned`: no longer desired. `finalized`: its owner is being deleted, and the garbage collector does not cover it.
+   */
   readonly why: 'pruned' | 'finalized'
 }
 
@@ -42,7 +47,7 @@ export interface SetFinalizers extends Target {
   readonly verb: 'finalizers'
   readonly name: ObjectName
   readonly uid: string
-  /** What the list was made from: others change it, too. */
+  /** A precondition: other clients change the list, too. */
   readonly resourceVersion: string
   readonly finalizers: readonly string[]
   readonly why: 'added' | 'removed'
@@ -53,11 +58,11 @@ export interface WriteStatus extends Target {
   readonly object: UntypedObject
 }
 
-/** What became of a mutation. */
+/** The outcome of a mutation. */
 export type MutationOutcome =
   | {
       readonly result: 'done'
-      /** As the server answered; absent where nothing was sent, and for what is gone. */
+      /** The object in the answer; absent if nothing was sent or the object is deleted. */
       readonly object?: UntypedObject
     }
   | { readonly result: 'failed'; readonly error: unknown }

@@ -1,9 +1,9 @@
 /**
  * One reconcile: a walk through the steps of a controller for one CR.
  *
- * It does nothing itself. Whatever shall be written is yielded, wave by wave, and whoever drives it says what came of it:
- * an executor on a cluster, a directory, a simulator that lets some of it fail. So the same walk runs live, offline and
- * under faults, and may be cut off at any point: the next one starts from what is there.
+ * It performs no I/O. It yields mutations, wave by wave, and the caller returns their outcomes: an executor on a
+ * cluster, a directory, a simulator that fails some of them. So the same code runs live, offline and under faults, and
+ * may be interrupted at any point: the next reconcile starts from the live objects.
  *
  * The steps are in the folder `reconcile/`, each a function of the run (`run.ts`) that they share.
  */
@@ -30,14 +30,14 @@ export {
   type ReconcileSituation as Situation,
 } from './reconcile/situation.ts'
 
-/** Yields what shall be written; is told what came of it, in the same order. */
+/** Yields mutations and receives their outcomes, in the same order. */
 export function reconcile<CR extends KubeObject, Config>(
   situation: ReconcileSituation<CR, Config>,
 ): AsyncGenerator<Wave, Conclusion, readonly MutationOutcome[]> {
   return follow(new ReconcileRun(situation))
 }
 
-/** The walk, and what is told of it. */
+/** The walk, the status write and the conclusion. */
 async function* follow(run: ReconcileRun): Waves<Conclusion> {
   yield* walk(run)
   const { resyncMs } = run.situation.controller.options
@@ -46,7 +46,7 @@ async function* follow(run: ReconcileRun): Waves<Conclusion> {
   return conclude(run)
 }
 
-/** From step to step, as the graph says; what one of them throws is an event like any other. */
+/** From step to step along the graph; an error is an event like any other. */
 async function* walk(run: ReconcileRun): Waves {
   const { situation, journal } = run
   const { graph } = situation.controller
@@ -70,10 +70,10 @@ async function* walk(run: ReconcileRun): Waves {
   }
 }
 
-/** What became of the step that was just taken. */
+/** The events of the last step. */
 function eventsOf({ journal: { stepFailure }, isFinalizing }: ReconcileRun): readonly StepEvent[] {
-  const trouble: readonly StepEvent[] = stepFailure ? [stepFailure.gaveUp ? 'gaveUp' : 'failed'] : []
-  return [...trouble, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
+  const failures: readonly StepEvent[] = stepFailure ? [stepFailure.gaveUp ? 'gaveUp' : 'failed'] : []
+  return [...failures, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
 function take(run: ReconcileRun, step: string): Taken {
@@ -98,7 +98,7 @@ function takeByDefault(run: ReconcileRun, step: string): Taken {
       return finalize(run)
     case 'SuccessManager':
       return reportConclusion(run)
-    // ErrorManager, GiveUpManager and steps of an author's own do only what he says.
+    // ErrorManager, GiveUpManager and custom steps have no default.
     default:
       return undefined
   }

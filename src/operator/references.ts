@@ -1,10 +1,10 @@
 /**
- * References: which objects others name, followed as what names them changes.
+ * References between objects, followed as the referring objects change.
  *
- * A table knows for each declared reference who names whom at this moment. It is told of every change of a referring
- * object and says which names came and which went. In a chain (a CR names a ConfigMap that names a Secret) what is
- * named names in its turn; since a declaration is finite, so is every chain, even where objects name each other in
- * circles.
+ * A table holds, for each declared reference, which objects refer to which names. It is updated with every change of a
+ * referring object and reports the names that appeared and disappeared. In a chain (a CR refers to a ConfigMap that
+ * refers to a Secret) a referenced object refers in turn; since a declaration is finite, so is every chain, even if
+ * objects refer to each other in cycles.
  */
 import { isMusterError, type MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
@@ -16,36 +16,36 @@ import { selects } from './coverage.ts'
 import { chainOf, describeInput, type Input, type Reference } from './input.ts'
 import type { ObjectName, ViewSource } from './view.ts'
 
-/** Who is named, as far as somebody knows. */
+/** Resolves references. */
 export interface References {
-  /** Is this name among what the reference leads to now? */
+  /** Whether the reference currently leads to this name. */
   has(reference: Reference, name: ObjectName): boolean
-  /** What this object names by the reference. */
+  /** The names that this object refers to. */
   of(reference: Reference, object: KubeObject): readonly ObjectName[]
 }
 
 export interface ReferenceTable extends References {
-  /** An object is so now; undefined: it is gone. */
+  /** Updates an object; undefined: it is deleted. */
   note(resource: Resource, name: ObjectName, object: KubeObject | undefined): void
-  /** All objects of the kind are gone. */
+  /** All objects of the kind are deleted. */
   noteGone(resource: Resource): void
-  /** Do objects of this kind name others? */
+  /** Whether references start from objects of this kind. */
   isReferring(resource: Resource): boolean
-  /** Everything of the kind that is named, each once. */
+  /** All referenced names of the kind, each once. */
   named(resource: Resource): readonly ObjectName[]
-  /** Is it named by any reference? */
+  /** Whether any reference leads to it. */
   names(resource: Resource, name: ObjectName): boolean
 }
 
 export interface ReferenceTableOptions {
   readonly inputs: readonly Input[]
-  /** What is there of what is named: it may name others. */
+  /** Reads a referenced object: it may refer to others. */
   readonly get: (resource: Resource, name: ObjectName) => KubeObject | undefined
-  /** Where paths may lead; what an author fixed is taken at its word. @default anywhere */
+  /** The namespaces that a `namespacePath` may lead to; a fixed namespace is not restricted. @default any */
   readonly namespaces?: readonly string[] | undefined
   readonly onCame?: (reference: Reference, name: ObjectName) => void
   readonly onWent?: (reference: Reference, name: ObjectName) => void
-  /** Somebody's object leads to more than is followed: it is taken to name nothing. */
+  /** Called when an object has more references than are followed: it is treated as having none. */
   readonly onProblem?: (reference: Reference, object: KubeObject, error: MusterError) => void
 }
 
@@ -53,13 +53,13 @@ interface Row {
   readonly reference: Reference
   readonly from: string
   readonly to: string
-  /** What each referring object names. */
+  /** The names that each referring object refers to. */
   readonly byReferrer: Map<string, ReadonlyMap<string, ObjectName>>
-  /** By how many each name is named. */
+  /** The number of referring objects of each name. */
   readonly named: Map<string, { readonly name: ObjectName; count: number }>
 }
 
-const nobody: ReadonlyMap<string, ObjectName> = new Map()
+const none: ReadonlyMap<string, ObjectName> = new Map()
 
 export function createReferenceTable(options: ReferenceTableOptions): ReferenceTable {
   const { inputs, get, namespaces, onCame, onWent, onProblem } = options
@@ -91,9 +91,9 @@ export function createReferenceTable(options: ReferenceTableOptions): ReferenceT
     },
   }
 
-  /** What one object names by one reference, from now on. */
+  /** Sets the references of one object. */
   const set = (row: Row, referrer: string, targets: ReadonlyMap<string, ObjectName>): void => {
-    const before = row.byReferrer.get(referrer) ?? nobody
+    const before = row.byReferrer.get(referrer) ?? none
     if (targets.size > 0) row.byReferrer.set(referrer, targets)
     else row.byReferrer.delete(referrer)
     for (const [key, name] of targets) {
@@ -116,12 +116,12 @@ export function createReferenceTable(options: ReferenceTableOptions): ReferenceT
     }
   }
 
-  /** The chain goes on: what is named, or no longer, is looked at as a referring object. */
+  /** Continues the chain: a name that appeared or disappeared is evaluated as a referring object. */
   const pass = ({ reference }: Row, name: ObjectName): void => {
-    for (const row of next.get(describeInput(reference)) ?? []) look(row, name, get(reference.resource, name))
+    for (const row of next.get(describeInput(reference)) ?? []) update(row, name, get(reference.resource, name))
   }
 
-  const look = (row: Row, name: ObjectName, object: KubeObject | undefined): void => {
+  const update = (row: Row, name: ObjectName, object: KubeObject | undefined): void => {
     const isReferring = object !== undefined && selects(row.reference.from, object, references)
     const targets = isReferring ? references.of(row.reference, object) : []
     set(row, keyOf(name), new Map(targets.map((target) => [keyOf(target), target])))
@@ -131,12 +131,12 @@ export function createReferenceTable(options: ReferenceTableOptions): ReferenceT
     ...references,
     note(resource, name, object) {
       const kind = formatResource(resource)
-      for (const row of rows.values()) if (row.from === kind) look(row, name, object)
+      for (const row of rows.values()) if (row.from === kind) update(row, name, object)
     },
     noteGone(resource) {
       const kind = formatResource(resource)
       for (const row of rows.values()) {
-        if (row.from === kind) for (const referrer of row.byReferrer.keys()) set(row, referrer, nobody)
+        if (row.from === kind) for (const referrer of row.byReferrer.keys()) set(row, referrer, none)
       }
     },
     isReferring(resource) {
@@ -159,9 +159,7 @@ export function createReferenceTable(options: ReferenceTableOptions): ReferenceT
   }
 }
 
-/**
- * References as they stand in a source that nobody follows: a directory, a test. Each question walks from the start.
- */
+/** References in a source without change tracking: a directory, a test. Each lookup walks from the start. */
 export function referencesIn(source: Pick<ViewSource, 'get' | 'list'>): References {
   const referring = (input: Input): readonly KubeObject[] => {
     if (input.select === 'name') return [source.get(input.resource, input) ?? []].flat()
@@ -189,8 +187,8 @@ type Follow = (object: KubeObject) => readonly ObjectName[]
 const compiled = new WeakMap<Reference, Follow>()
 
 /**
- * What an object names. Compiled once for each reference, and looked up once for each object: objects never change.
- * @throws InvalidJsonPath when the path leads to too much
+ * The names that an object refers to. Compiled once per reference, and cached per object: objects are immutable.
+ * @throws InvalidJsonPath when the path yields too many results
  */
 function follow(reference: Reference, object: KubeObject): readonly ObjectName[] {
   let found = compiled.get(reference)
@@ -215,7 +213,7 @@ function compile({ namePath, namespace, namespacePath }: Reference): Follow {
   }
 }
 
-/** Whatever people write into their objects: what cannot be a name names nothing. */
+/** A value that is not a valid name refers to nothing. */
 function nameFrom(namespace: Json | undefined, name: Json): readonly ObjectName[] {
   if (typeof name !== 'string' || name === '' || checkPathSegment(name).length > 0) return []
   if (namespace === undefined) return [{ name }]

@@ -1,10 +1,10 @@
 /**
- * The smallest role by which an operator can do what it declares. Nothing is asked for that it does not use: reads are
- * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written. What the manager needs
- * beside (Leases, registrations of webhooks) is in `src/manager/runtime/manager-role.ts`.
+ * The minimal RBAC role of an operator, derived from its declarations: list and watch for inputs, create, patch and
+ * delete for outputs, and only status and finalizers of its own kinds. The manager's own needs (Leases, webhook
+ * registrations) are in `src/manager/runtime/manager-role.ts`.
  *
- * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name
- * even where it creates; for reads where nothing but names is declared of a kind, since then it is watched by name.
+ * Declared names become `resourceNames`: always for writes, since an apply is a patch of one name even if it creates;
+ * for reads only if all inputs of the kind are names, since it is then watched by name.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
@@ -13,9 +13,9 @@ import type { Operator } from './operator.ts'
 
 const watching = ['list', 'watch'] as const
 
-/** Grants, as they are collected: equal ones become one rule. */
+/** Collects grants: equal ones become one rule. */
 export interface Grants {
-  /** Without names: of all. */
+  /** Without names: for all objects. */
   grant(
     this: void,
     target: Pick<Resource, 'group' | 'plural'>,
@@ -53,13 +53,14 @@ export function roleOf(operator: Operator): ClusterRole {
   for (const { kind, own, finalizes, resources, options } of controllers) {
     const names = own.select === 'name' ? [own.name] : undefined
     grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'], names)
-    // What is not known before may be tied to its CR in either way.
+    // Objects of `reconcile` may be tied to their CR by an owner reference or by a label.
     const makesMore = options.reconcile !== undefined || (options.writes?.length ?? 0) > 0
     if (finalizes || makesMore) grant(kind, ['patch'], names)
-    // An owner that its dependents may hold back has to allow it.
+    // An owner reference with `blockOwnerDeletion` needs `update` on the owner's finalizers.
     const owns = resources.some(({ ownership }) => ownership === 'reference') || makesMore
     if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'], names)
-    // What goes again and again may go with its CR: before it is made once more, the server is asked.
+    // A dependent that keeps vanishing may be garbage-collected with its CR: before creating it again the executor
+    // reads the CR from the API server.
     if (resources.length > 0 || makesMore) grant(kind, ['get'], names)
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
@@ -72,7 +73,7 @@ export function roleOf(operator: Operator): ClusterRole {
   }
 }
 
-/** The names by which a kind is watched. Beside any other selection there is no saying which. */
+/** The names by which a kind is watched; undefined if any input selects otherwise. */
 function watchedNames(inputs: readonly Input[]): readonly string[] | undefined {
   const names = inputs.flatMap((input) => (input.select === 'name' ? [input.name] : []))
   return names.length === inputs.length ? [...new Set(names)] : undefined
@@ -91,7 +92,7 @@ interface Rule {
   readonly plurals: string[]
 }
 
-/** What is granted alike in one group becomes one rule. */
+/** Equal grants in one API group become one rule. */
 function rulesOf(granted: readonly Granted[]): readonly PolicyRule[] {
   const rules = new Map<string, Rule>()
   for (const { group, plural, byVerb } of granted) {
@@ -123,7 +124,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Kinds that come and go with a CRD. */
+/** Kinds that a CRD defines. */
 export function isCustom(resource: Resource): boolean {
   const { group } = resource
   return group.includes('.') && (!group.endsWith('.k8s.io') || group.endsWith('.x-k8s.io'))

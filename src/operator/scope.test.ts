@@ -121,8 +121,8 @@ describe('a scope', () => {
   })
 
   it('that chooses nothing is refused, with its place', () => {
-    expect(() => checkScope({ labels: false }, 'Resource x')).toThrow(/Resource x: its scope chooses nothing/)
-    expect(() => checkScope({ paths: [] }, 'Resource x')).toThrow(/chooses nothing/)
+    expect(() => checkScope({ labels: false }, 'Dependent x')).toThrow(/Dependent x: its scope chooses nothing/)
+    expect(() => checkScope({ paths: [] }, 'Dependent x')).toThrow(/chooses nothing/)
     expect(() => checkScope({}, 'x')).not.toThrow()
     expect(() => checkScope({ except: ['spec.replicas'] }, 'x')).not.toThrow()
   })

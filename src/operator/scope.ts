@@ -1,6 +1,6 @@
 /**
- * The scope of a resource: which parts of what the author wants are kept that way. What is outside is written when the
- * object is created, and then follows whoever changes it: the replicas that an autoscaler sets, for example.
+ * The scope of a dependent: the fields whose drift is corrected. Other fields are set on creation and then left to
+ * other managers: the replicas that an autoscaler sets, for example.
  */
 import { MusterError } from '../kube/errors.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -9,23 +9,23 @@ import { type Definitions, resolveSchema, type Schema } from '../kube/schema.ts'
 import type { Typing } from './difference.ts'
 import { type FieldPath, isItem, parseFieldPath } from './field-path.ts'
 
-/** Nothing chosen means everything. `except` is taken from what is chosen. */
+/** Without a choice everything is in scope. `except` is subtracted. */
 export interface HashScope {
   readonly labels?: boolean
-  /** All of them, or these. */
+  /** All annotations, or these. */
   readonly annotations?: boolean | readonly string[]
   readonly spec?: boolean
   /** `data`, `binaryData`, `immutable` and `type` of ConfigMaps and Secrets. */
   readonly data?: boolean
-  /** Others, as paths: `spec.template`, `rules`. */
+  /** Further fields, as paths: `spec.template`, `rules`. */
   readonly paths?: readonly string[]
-  /** Left to others: `spec.replicas`. */
+  /** Fields left to other managers: `spec.replicas`. */
   readonly except?: readonly string[]
 }
 
 const dataMembers = ['data', 'binaryData', 'immutable', 'type'] as const
 
-/** What the kit itself keeps, whatever the author's scope: who the object belongs to, and what was wanted of it. */
+/** Always in scope, since the kit relies on them: the owner and the mark. */
 const always: readonly FieldPath[] = [
   [{ member: 'metadata' }, { member: 'ownerReferences' }],
   [{ member: 'metadata' }, { member: 'labels' }, { member: 'muster.dev/owner' }],
@@ -35,7 +35,10 @@ const always: readonly FieldPath[] = [
 export function checkScope({ labels, annotations, spec, data, paths, except }: HashScope, place: string): void {
   const chosen = [labels, annotations, spec, data, paths]
   if (chosen.some((choice) => choice !== undefined) && !chosen.some(isChoice)) {
-    throw new MusterError('InvalidResource', `${place}: its scope chooses nothing, so nothing would ever be put right.`)
+    throw new MusterError(
+      'InvalidResource',
+      `${place}: its scope chooses nothing, so no drift would ever be corrected.`,
+    )
   }
   if (except?.includes('')) throw new MusterError('InvalidResource', `${place}: a path in its scope is empty.`)
 }
@@ -44,20 +47,20 @@ function isChoice(choice: boolean | readonly string[] | undefined): boolean {
   return typeof choice === 'object' ? choice.length > 0 : choice === true
 }
 
-/** The part of `wanted` that is in scope. Names are the object's identity and belong to no scope. */
+/** The part of `wanted` that is in scope. A name is the object's identity and belongs to no scope. */
 export function inHashScope(wanted: JsonObject, scope: HashScope): JsonObject {
-  return (kept(nameless(wanted), undefined, undefined, choiceOf(scope), {}) ?? {}) as JsonObject
+  return (scopedValue(nameless(wanted), undefined, undefined, choiceOf(scope), {}) ?? {}) as JsonObject
 }
 
 /**
- * What to send for an object that exists: what is in scope as it is wanted, the rest as it is there now. To leave it out
- * instead would mean to give it up, and a server takes away what nobody owns.
+ * The body of an apply to a live object: fields in scope as desired, the others as they are now. Leaving those out
+ * would give up their ownership, and the API server removes fields without an owner.
  */
 export function toSend(wanted: JsonObject, live: JsonObject, scope: HashScope, typing: Typing): JsonObject {
   const identity = { apiVersion: wanted['apiVersion']!, kind: wanted['kind']! }
   const { name, namespace } = wanted['metadata'] as { readonly name: string; readonly namespace?: string }
   const { schema, definitions } = typing
-  const sent = (kept(nameless(wanted), live, schema, choiceOf(scope), definitions) ?? {}) as JsonObject
+  const sent = (scopedValue(nameless(wanted), live, schema, choiceOf(scope), definitions) ?? {}) as JsonObject
   const metadata = isJsonObject(sent['metadata']) ? sent['metadata'] : {}
   return {
     ...identity,
@@ -72,9 +75,9 @@ function nameless(wanted: JsonObject): JsonObject {
   return { ...(Object.keys(meta).length > 0 && { metadata: meta }), ...rest }
 }
 
-/** What a scope says about the values below some place, as paths from there. */
+/** A scope as seen from a value, as paths from there. */
 interface Choice {
-  /** Undefined: everything. */
+  /** Undefined: everything is in scope. */
   readonly chosen: readonly FieldPath[] | undefined
   readonly except: readonly FieldPath[]
   readonly always: readonly FieldPath[]
@@ -84,15 +87,15 @@ function choiceOf(scope: HashScope): Choice {
   return { chosen: chosenPaths(scope), except: (scope.except ?? []).map(parseFieldPath), always }
 }
 
-/** What is said about one member or item. */
-function below({ chosen, except, always: forced }: Choice, isMeant: (part: FieldPath[number]) => boolean): Choice {
+/** The scope of one member or item. */
+function below({ chosen, except, always: forced }: Choice, isPart: (part: FieldPath[number]) => boolean): Choice {
   const rest = (paths: readonly FieldPath[]): readonly FieldPath[] =>
-    paths.filter(([part]) => part !== undefined && isMeant(part)).map(([, ...others]) => others)
+    paths.filter(([part]) => part !== undefined && isPart(part)).map(([, ...others]) => others)
   return { chosen: chosen && rest(chosen), except: rest(except), always: rest(forced) }
 }
 
-/** What is wanted where it is in scope; elsewhere what is live, as far as it is wanted at all. */
-function kept(
+/** The desired value where it is in scope; elsewhere the live value of desired fields. */
+function scopedValue(
   wanted: Json,
   live: Json | undefined,
   schema: Schema | undefined,
@@ -106,15 +109,15 @@ function kept(
   const here: Choice = { ...choice, chosen, except: isOut ? [] : choice.except }
   if (!chosen && here.except.length === 0) return wanted
   const at = resolveSchema(schema, definitions)
-  // One value, however many members it has.
+  // An atomic map is one value.
   const isWhole = chosen?.length === 0 && at['x-kubernetes-map-type'] === 'atomic'
-  // An empty value has no members to choose from: it is in scope or not as a whole.
-  const isBare = isJsonObject(wanted) && Object.keys(wanted).length === 0
-  if (isJsonObject(wanted) && !isWhole && !isBare) {
+  // An empty object has no members: it is in scope or not as a whole.
+  const isEmpty = isJsonObject(wanted) && Object.keys(wanted).length === 0
+  if (isJsonObject(wanted) && !isWhole && !isEmpty) {
     const members = Object.entries(wanted).flatMap(([name, value]) => {
-      const said = below(here, (part) => 'member' in part && part.member === name)
+      const inner = below(here, (part) => 'member' in part && part.member === name)
       const is = isJsonObject(live) ? ownMember(live, name) : undefined
-      const result = kept(value!, is, memberSchema(at, name), said, definitions)
+      const result = scopedValue(value!, is, memberSchema(at, name), inner, definitions)
       return result === undefined ? [] : [[name, result] as const]
     })
     return members.length > 0 ? Object.fromEntries(members) : undefined
@@ -122,9 +125,9 @@ function kept(
   const keys = isJsonArray(wanted) ? keysAt(here, at) : []
   if (isJsonArray(wanted) && keys.length > 0) {
     const items = wanted.flatMap((item) => {
-      const said = below(here, (part) => 'key' in part && isItem(item, part))
+      const inner = below(here, (part) => 'key' in part && isItem(item, part))
       const peer = isJsonArray(live) ? live.find((other) => isPeer(item, other, keys)) : undefined
-      const result = kept(item, peer, at.items, said, definitions)
+      const result = scopedValue(item, peer, at.items, inner, definitions)
       return result === undefined ? [] : [withKeys(result, item, keys)]
     })
     return items.length > 0 ? items : undefined
@@ -137,13 +140,13 @@ function memberSchema({ properties, additionalProperties }: Schema, name: string
   return typeof additionalProperties === 'object' ? additionalProperties : undefined
 }
 
-/** By which items of a list are told apart: as its kind has it, or as the paths into it say. */
+/** The keys of a list's items: from its schema, or from the paths into it. */
 function keysAt({ chosen = [], except }: Choice, schema: Schema): readonly string[] {
   const known = schema['x-kubernetes-list-type'] === 'map' ? schema['x-kubernetes-list-map-keys'] : undefined
   return known ?? [...new Set([...chosen, ...except].flatMap(([part]) => (part && 'key' in part ? [part.key] : [])))]
 }
 
-/** A key that one of them leaves to its default does not tell them apart. */
+/** A key that one of them leaves to its default does not distinguish them. */
 function isPeer(item: Json, other: Json, keys: readonly string[]): boolean {
   return keys.every((key) => {
     const [a, b] = [keyIn(item, key), keyIn(other, key)]
@@ -155,7 +158,7 @@ function keyIn(item: Json, key: string): Json | undefined {
   return isJsonObject(item) ? ownMember(item, key) : undefined
 }
 
-/** A part of an item is nothing without its keys. */
+/** A partial item needs its keys. */
 function withKeys(result: Json, item: Json, keys: readonly string[]): Json {
   if (!isJsonObject(result) || !isJsonObject(item)) return result
   const missing = keys.filter((key) => keyIn(item, key) !== undefined && keyIn(result, key) === undefined)

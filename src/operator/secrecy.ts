@@ -1,7 +1,7 @@
 /**
- * What Secrets hold stays with them. Authors read Secrets, and words that they throw or wait for may repeat what they read;
- * these words end in conditions, Events, logs and traces, which more people may read than the Secret. So a run remembers
- * which Secrets it saw, and blacks out what they hold in whatever is told of it.
+ * Redaction of Secret values. Authors read Secrets, and their errors and messages may repeat what they read; these end
+ * up in conditions, Events, logs and traces, which more users may read than the Secret. So a run records the Secrets
+ * that it read, and redacts their values in everything that it reports.
  */
 import { type Hide, hidingValues } from '../kube/hidden-text.ts'
 import { isJsonObject } from '../kube/json.ts'
@@ -13,11 +13,11 @@ export function isSecret({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | '
   return kind === 'Secret' && apiVersion === 'v1'
 }
 
-/** Everything that a Secret holds, as it is written and in plain text. */
+/** All values of a Secret, encoded and in plain text. */
 export function secretValues(secret: UntypedObject): readonly string[] {
   const held = (member: string): readonly string[] => {
     const values = secret[member]
-    // What is wrong about a value may be that it is no text.
+    // An invalid Secret may have values that are no strings.
     return isJsonObject(values) ? Object.values(values).map(String) : []
   }
   const data = held('data')
@@ -25,19 +25,19 @@ export function secretValues(secret: UntypedObject): readonly string[] {
   return [...data, ...plain, ...held('stringData')].filter((text) => text !== '')
 }
 
-/** What stands in messages for what a Secret holds. */
+/** The replacement of a redacted value. */
 export const blackedOut = '***'
 
 export interface WatchedSecrets {
   readonly view: View
-  /** The text, without what the Secrets that were seen hold. To be cut afterwards, and not before. */
+  /** Redacts the values of the Secrets that were read. Must come before truncation. */
   hide(this: void, text: string): string
-  /** What they hold that has several lines. */
+  /** Their values with several lines. */
   ofSeveralLines(this: void): readonly string[]
 }
 
 export function watchSecrets(view: View): WatchedSecrets {
-  // By reference: a list of thousands costs one entry, and is gone through only when something went wrong.
+  // A list is kept by reference: thousands of Secrets cost one entry, and are read only when something failed.
   const seen = new Set<readonly KubeObject[]>()
   let hiding: { readonly size: number; readonly ofSeveralLines: readonly string[]; readonly hide: Hide } | undefined
   const known = (): NonNullable<typeof hiding> => {

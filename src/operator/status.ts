@@ -1,4 +1,4 @@
-/** The status of a CR: what the author reports and what follows from the ledger, written only when it says something new. */
+/** The status of a CR: the author's report and what follows from the ledger, written only when it has changed. */
 import { type Condition, findCondition } from '../kube/condition.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
@@ -15,24 +15,24 @@ import type { TypedResource } from './typed-resource.ts'
 export interface StatusInput<CR extends KubeObject> {
   readonly kind: TypedResource<CR>
   readonly cr: CR
-  /** Absent when the reconcile did not come so far: then what was reported stays. */
+  /** Absent when the reconcile failed before the report: then the live report is kept. */
   readonly report: StatusReport<CR> | undefined
-  /** Whether the author reports at all: if not, all but the conditions is somebody else's. */
+  /** Whether the author reports a status: if not, all but the conditions belongs to other writers. */
   readonly reports: boolean
-  /** What became of the application's life, when it was looked at. */
+  /** The next step of the application's life cycle, if it was observed. */
   readonly life: LifecycleStep | undefined
   readonly ledger: Ledger
   readonly settled: SettledEntry | undefined
 }
 
-/** The write that is due, the hash of what it says, and where that is new. */
-export interface StatusDue {
+/** The status write, the hash of the status, and the fields that changed. */
+export interface PendingStatus {
   readonly write: WriteStatus
   readonly hash: string
   readonly fields: readonly string[]
 }
 
-/** Undefined when the CR says it already. */
+/** Undefined when the live status is up to date. */
 export function statusWrite<CR extends KubeObject>({
   kind,
   cr,
@@ -41,7 +41,7 @@ export function statusWrite<CR extends KubeObject>({
   life,
   ledger,
   settled,
-}: StatusInput<CR>): StatusDue | undefined {
+}: StatusInput<CR>): PendingStatus | undefined {
   const live = liveStatus(cr)
   const { conditions: reported = [], ...fields } = report ?? (reports ? keptFields(live) : {})
   const { generation: observedGeneration } = ledger
@@ -60,11 +60,14 @@ export function statusWrite<CR extends KubeObject>({
     conditions,
   } as unknown as JsonObject
   const typing = typingOf(kind)
-  const news = differences({ status: live }, { status }, typing)
-  const isSaid = news.length === 0 && !(reports && hasMore(live, status, typing)) && !hasOld(before, conditions)
+  const changedFields = differences({ status: live }, { status }, typing)
+  const isCurrent =
+    changedFields.length === 0 &&
+    !(reports && hasObsoleteFields(live, status, typing)) &&
+    !hasObsoleteConditions(before, conditions)
   const hash = desiredHash(status)
   const { name = '', namespace, uid, resourceVersion } = cr.metadata
-  if (isSaid || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
+  if (isCurrent || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
   const object = {
     apiVersion: formatApiVersion(kind),
     kind: kind.kind,
@@ -72,12 +75,13 @@ export function statusWrite<CR extends KubeObject>({
       name,
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
-      // What is remembered of a life, or only repeated, goes by what was read: it must not undo what is newer.
+      // A life cycle or a kept report is written on the condition that the CR is unchanged: it must not overwrite a
+      // newer one.
       ...((life || (reports && !report)) && resourceVersion !== undefined && { resourceVersion }),
     },
     status,
   } as UntypedObject
-  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash, fields: news }
+  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash, fields: changedFields }
 }
 
 function liveStatus(cr: KubeObject): JsonObject {
@@ -85,12 +89,12 @@ function liveStatus(cr: KubeObject): JsonObject {
   return isJsonObject(status) ? status : {}
 }
 
-/** What the manager found (`manager/findings/finding-reporter.ts` there): not the operator's to say, to keep or to take away. */
+/** Set by the manager (`manager/findings/finding-reporter.ts`): the operator neither sets, keeps nor removes it. */
 export const findingCondition = 'muster.dev/Finding'
 
 const standardFields: ReadonlySet<string> = new Set(['conditions', 'observedGeneration'])
 
-/** What was reported before stays until it can be told anew. */
+/** The live report, kept until there is a new one. */
 function keptFields(status: JsonObject): StatusReport<KubeObject> {
   return Object.fromEntries(Object.entries(status).filter(([name]) => !standardFields.has(name)))
 }
@@ -99,12 +103,15 @@ function keptConditions(conditions: readonly Condition[] | undefined): readonly 
   return (conditions ?? []).filter(({ type }) => !standardTypes.has(type) && type !== findingCondition)
 }
 
-/** Something is there that is not reported any more, at whatever depth, and has to go. Conditions are shared. */
-function hasMore(live: JsonObject, status: JsonObject, typing: Typing): boolean {
+/**
+ * Whether the live status has fields, at any depth, that are no longer reported. Conditions are shared with other
+ * writers.
+ */
+function hasObsoleteFields(live: JsonObject, status: JsonObject, typing: Typing): boolean {
   const reported = Object.fromEntries(Object.entries(live).filter(([name]) => name !== 'conditions'))
   return differences({ status }, { status: reported }, typing).length > 0
 }
 
-function hasOld(before: readonly Condition[] | undefined, conditions: readonly Condition[]): boolean {
+function hasObsoleteConditions(before: readonly Condition[] | undefined, conditions: readonly Condition[]): boolean {
   return [...standardTypes].some((type) => findCondition(before, type) && !findCondition(conditions, type))
 }

@@ -1,9 +1,9 @@
 /**
- * Steps, and how one leads to the next: a graph held as data, so that it can be checked, drawn and walked by anyone.
+ * The steps of a reconcile and their order: a graph held as data, so that it can be checked and drawn.
  *
- * A step ends with an event: it went well (`done`), something failed, it gave up, or the object is being deleted. Its
- * children are tried in order, and the first that is meant for one of the events is next; the last is the default. The
- * path that was taken is recorded, and a walk that does not end is cut off.
+ * A step ends with events: it succeeded (`done`), failed, gave up, or the object is being deleted. Its children are
+ * tried in order, and the first one for any of the events is next; the last is the default. The path is recorded, and a
+ * walk that does not end is cut off.
  */
 import { MusterError } from '../kube/errors.ts'
 
@@ -15,7 +15,7 @@ export interface StepChild {
 }
 
 export interface StepNode {
-  /** In order of priority; none: the walk ends here. */
+  /** In order of priority; empty at the end of the walk. */
   readonly children: readonly StepChild[]
 }
 
@@ -36,30 +36,30 @@ export type StepName =
   | 'ErrorManager'
   | 'GiveUpManager'
 
-const onTrouble: readonly StepChild[] = [
+const onFailure: readonly StepChild[] = [
   { step: 'ErrorManager', on: 'failed' },
   { step: 'GiveUpManager', on: 'gaveUp' },
 ]
 
-/** What is being deleted is not checked: a mistake in it must not keep it from going. */
+/** A CR that is being deleted skips CRChecker: a mistake in it must not block the deletion. */
 export const standardSteps: StepGraph = {
   start: 'CRGetter',
   steps: {
     CRGetter: {
-      children: [...onTrouble, { step: 'CRFinalizer', on: 'finalizing' }, { step: 'CRChecker', on: 'done' }],
+      children: [...onFailure, { step: 'CRFinalizer', on: 'finalizing' }, { step: 'CRChecker', on: 'done' }],
     },
-    CRChecker: { children: [...onTrouble, { step: 'ObjectsGetter', on: 'done' }] },
-    ObjectsGetter: { children: [...onTrouble, { step: 'Mutator', on: 'done' }] },
-    Mutator: { children: [...onTrouble, { step: 'Updater', on: 'done' }] },
-    Updater: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
-    CRFinalizer: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
-    SuccessManager: { children: onTrouble },
+    CRChecker: { children: [...onFailure, { step: 'ObjectsGetter', on: 'done' }] },
+    ObjectsGetter: { children: [...onFailure, { step: 'Mutator', on: 'done' }] },
+    Mutator: { children: [...onFailure, { step: 'Updater', on: 'done' }] },
+    Updater: { children: [...onFailure, { step: 'SuccessManager', on: 'done' }] },
+    CRFinalizer: { children: [...onFailure, { step: 'SuccessManager', on: 'done' }] },
+    SuccessManager: { children: onFailure },
     ErrorManager: { children: [] },
     GiveUpManager: { children: [] },
   },
 }
 
-/** The longest walk; a graph that leads in circles is found out here. */
+/** The longest walk; it stops a graph with a cycle. */
 export const mostHops = 100
 
 /** The step after `step` when it ended with these events; undefined at the end. */
@@ -71,7 +71,7 @@ function childrenOf({ steps }: StepGraph, name: string): readonly StepChild[] {
   return Object.hasOwn(steps, name) ? steps[name]!.children : []
 }
 
-/** @throws InvalidStepGraph with every fault that can be told without walking */
+/** @throws InvalidStepGraph with every problem that can be found statically */
 export function checkStepGraph(graph: StepGraph, place: string): void {
   const known = new Set(Object.keys(graph.steps))
   const faults: string[] = []
@@ -93,7 +93,7 @@ export function checkStepGraph(graph: StepGraph, place: string): void {
 
 function reachable(graph: StepGraph): ReadonlySet<string> {
   const found = new Set([graph.start])
-  // A set is walked in the order of insertion, what is added on the way included.
+  // Iterating a set includes elements that are added on the way.
   for (const name of found) for (const { step } of childrenOf(graph, name)) found.add(step)
   return found
 }

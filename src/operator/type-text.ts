@@ -1,17 +1,14 @@
-/**
- * The TypeScript types of a kind that others define, from their CRD: so that an operator reads foreign objects with the
- * same care as its own.
- */
+/** The TypeScript types of another project's kind, generated from its CRD. */
 import { MusterError } from '../kube/errors.ts'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
 
 const header = '/** Made by `muster generate types` from a CustomResourceDefinition. Do not edit: make it again. */'
 
-/** One file: a type for each version that is served, named after the kind and the version. */
+/** One file: a type for each served version, named after the kind and the version. */
 export function typesOfCrd({ spec, metadata }: CustomResourceDefinition): string {
   const { group, names, scope } = spec
   for (const word of [names.kind, ...spec.versions.map(({ name }) => name)]) {
-    // These become names in code, and the file is somebody else's.
+    // These become identifiers, and the CRD is not trusted.
     if (!/^[A-Za-z][A-Za-z0-9]*$/.test(word)) {
       throw new MusterError(
         'InvalidObject',
@@ -44,11 +41,11 @@ export const ${lowerFirst(type)}Resource: TypedResource<${type}> = {
   return `${header}\n${source}\nimport type { KubeObject } from 'muster/kube'\nimport type { TypedResource } from 'muster/operator'\n\n${texts.join('\n')}`
 }
 
-/** What every object has. */
+/** Members of every object. */
 const common = new Set(['apiVersion', 'kind', 'metadata'])
 
 function memberText(name: string, schema: JSONSchemaProps, isRequired: boolean, indent: string): string {
-  // What has a default is there when it is read.
+  // A field with a default is present when it is read.
   const isThere = isRequired || schema.default !== undefined
   const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)
   const nullable = schema.nullable ? ' | null' : ''
@@ -96,7 +93,7 @@ function objectText(schema: JSONSchemaProps, indent: string): string {
 }
 
 function documentation(text: string, indent: string): string {
-  // The end of a comment in a description must not end ours.
+  // A `*/` in a description must not end our comment.
   const lines = text
     .replaceAll('*/', '*\\/')
     .split('\n')
@@ -105,7 +102,7 @@ function documentation(text: string, indent: string): string {
   return `${indent}/**\n${lines.map((line) => `${indent} *${line === '' ? '' : ` ${line}`}\n`).join('')}${indent} */\n`
 }
 
-/** A string as our formatter writes it. */
+/** A string literal in the style of our formatter. */
 function quoted(text: string): string {
   const json = JSON.stringify(text)
   return text.includes("'") ? json : `'${json.slice(1, -1).replaceAll(String.raw`\"`, '"')}'`

@@ -1,12 +1,12 @@
-/** Resources by the names that people write: kinds whose objects have a type, so that a view or client answers with it. */
+/** API resources whose objects have a TypeScript type, so that a view or client returns it. */
 import { builtinResource } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
 import { parseApiVersion, type TypedResource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 
 /**
- * A kind of another project, by its name: the type is the author's word (`muster generate types` writes it).
- * Built-in kinds need only `apiVersion` and `kind`.
+ * A kind of another project: the type is not checked (`muster generate types` writes it). Built-in kinds need only
+ * `apiVersion` and `kind`.
  * @throws UnknownKind for a kind that is not built in and whose plural is not given
  */
 export function typedResourceOf<T extends KubeObject>(

@@ -1,9 +1,9 @@
 /**
- * A view: what a controller may read. Objects in it are frozen and shared; reads cost nothing and never reach a server.
+ * A view: what a controller may read. Its objects are frozen and shared; reads cost nothing and never reach an API
+ * server.
  *
- * A view knows what its controller declared: it shows that and refuses the rest (`coverage.ts`). It also remembers what
- * was read: an event concerns exactly those who read what it changed, so nobody has to say how a Secret leads to the
- * objects that mention it.
+ * A view shows the declared inputs and refuses all other reads (`coverage.ts`). It records what was read: a watch event
+ * requeues the CRs that read the changed object, so no author maps a Secret back to the CRs that refer to it.
  */
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
@@ -20,7 +20,7 @@ import { describeInput, type Input, inputOf, type Reference } from './input.ts'
 import { type References, referencesIn } from './references.ts'
 import type { TypedResource } from './typed-resource.ts'
 
-/** Where an object is. `namespace` is left out for kinds without. */
+/** The name of an object. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectName {
   readonly name: string
   readonly namespace?: string | undefined
@@ -36,13 +36,13 @@ export interface ViewSelection {
 export interface View {
   get<T extends KubeObject>(resource: TypedResource<T>, name: ObjectName): T | undefined
   list<T extends KubeObject>(resource: TypedResource<T>, selection?: ViewSelection): readonly T[]
-  /** Objects that name this one as an owner. */
+  /** Objects with an owner reference to this one. */
   ownedBy<T extends KubeObject>(resource: TypedResource<T>, owner: KubeObject): readonly T[]
-  /** Whether the cluster serves the kind now. What depends on it is woken when that changes. */
+  /** Whether the cluster serves the kind now. A change requeues the CRs that asked. */
   serves(resource: Resource): boolean
 }
 
-/** Where a view's objects come from: shared caches, a directory, a store in memory. */
+/** The source of a view's objects: shared caches, a directory, a store in memory. */
 export interface ViewSource {
   get(resource: Resource, name: ObjectName): KubeObject | undefined
   list(resource: Resource, namespace?: string): readonly KubeObject[]
@@ -50,7 +50,7 @@ export interface ViewSource {
   serves(resource: Resource): boolean
 }
 
-/** One thing that was read. */
+/** One recorded read. */
 export type ViewRead =
   | { readonly what: 'object'; readonly resource: Resource; readonly name: ObjectName }
   | {
@@ -63,23 +63,23 @@ export type ViewRead =
   | { readonly what: 'kind'; readonly resource: Resource }
 
 export interface RecordedView extends View {
-  /** What was read so far. */
+  /** The reads so far. */
   readonly reads: readonly ViewRead[]
 }
 
 export interface ViewOptions {
   readonly source: ViewSource
-  /** Who looks: for messages. */
+  /** The reader, for messages. */
   readonly reader: string
-  /** What may be read. */
+  /** The declared inputs. */
   readonly inputs: readonly (Resource | Input)[]
-  /** The same, where it was made before: for whoever opens many views. */
+  /** The coverage of `inputs`, if it was computed before: for callers that open many views. */
   readonly coverage?: Coverage
-  /** Who follows the references. @default they are looked up in the source */
+  /** Resolves references. @default they are looked up in the source */
   readonly references?: References
-  /** Shown already: what it names may be asked for. */
+  /** The CR of this run: objects that it refers to may be read. */
   readonly given?: { readonly resource: Resource; readonly object: KubeObject }
-  /** Told before a read is refused: what it reads, and what is declared. */
+  /** Called before a read is refused, with what was read and what is declared. */
   readonly onRefused?: (message: string) => void
 }
 
@@ -111,7 +111,7 @@ export function openView(options: ViewOptions): RecordedView {
   return {
     reads,
     get<T extends KubeObject>(resource: TypedResource<T>, name: ObjectName) {
-      // Also of what is refused: a reference that leads there from now on wakes whoever asked.
+      // Refused reads are recorded, too: if a reference to that object appears, the reader is requeued.
       reads.push({ what: 'object', resource, name })
       if (!coverage.mayGet(resource, name, references)) {
         refuse(resource, ` ${name.namespace === undefined ? '' : `${name.namespace}/`}${name.name}`)
@@ -143,8 +143,8 @@ export function openView(options: ViewOptions): RecordedView {
 }
 
 /**
- * Author code goes by what it was shown, and that may be older than what is known by now: what it names is declared,
- * too, even if the object names something else since.
+ * Author code relies on the objects that it read, which may be older than the reference table: what they refer to may
+ * be read, even if the live object refers to something else by now.
  */
 function rememberShown(live: References): {
   readonly references: References
@@ -175,13 +175,13 @@ function rememberShown(live: References): {
   }
 }
 
-/** Whether a change from `before` to `after` (either may be absent) could alter what was read. */
+/** Whether a change from `before` to `after` (either may be absent) affects a recorded read. */
 export function readConcerns(read: ViewRead, change: InputChange): boolean {
-  // Asked for every reader of every change: by identity first, for resources are mostly constants.
+  // A hot path: resources are mostly constants, so identity is compared first.
   const isSame = read.resource === change.resource || formatResource(read.resource) === formatResource(change.resource)
   if (!isSame) return false
   const { before, after } = change
-  return (before !== undefined && sees(read, before)) || (after !== undefined && sees(read, after))
+  return (before !== undefined && matchesRead(read, before)) || (after !== undefined && matchesRead(read, after))
 }
 
 export interface InputChange {
@@ -190,7 +190,7 @@ export interface InputChange {
   readonly after: KubeObject | undefined
 }
 
-function sees(read: ViewRead, { metadata }: KubeObject): boolean {
+function matchesRead(read: ViewRead, { metadata }: KubeObject): boolean {
   switch (read.what) {
     case 'object':
       return metadata.name === read.name.name && (metadata.namespace ?? '') === (read.name.namespace ?? '')

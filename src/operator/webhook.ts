@@ -1,11 +1,10 @@
 /**
- * Webhooks: an author's say before an object is stored. `validate` refuses it or warns, `mutate` returns it as it is to be.
- * Both are functions of the object and of who does what when: no I/O, so the same code runs behind an API server, in
- * process and in a test.
+ * Admission webhooks. `validate` rejects an object or warns, `mutate` returns the object to store. Both are pure
+ * functions of the admission request, so the same code runs behind an API server, in process and in a test.
  *
- * Declared for a kind, at the author's version of it: the server brings what was written at another version to this one
- * first. Refusing is an answer and is returned. What is thrown is a failure: the webhook's failure policy decides what
- * becomes of the write, and its client learns whose webhook failed, not why.
+ * A webhook is declared for one version of a kind: the API server converts other versions to it first. A rejection is
+ * returned, not thrown. A thrown error is a failure: the failure policy decides about the write, and the client learns
+ * which webhook failed, not why.
  *
  * Conversion between versions is in `conversion.ts`.
  */
@@ -20,7 +19,7 @@ import type { TypedResource } from './typed-resource.ts'
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE'
 
-/** Who asks for a write, as the API server knows them. */
+/** The authenticated user of a request. */
 export interface AdmissionUser {
   readonly username: string
   readonly uid: string
@@ -28,26 +27,26 @@ export interface AdmissionUser {
   readonly extra: ReadonlyMap<string, readonly string[]>
 }
 
-/** One write that waits for an answer. Everything in it is frozen. */
+/** An admission request. Everything in it is frozen. */
 export interface Admission<T extends KubeObject> {
   readonly operation: AdmissionOperation
-  /** As it is to be stored; for a DELETE as it is now. */
+  /** The object to store; for a DELETE the live object. */
   readonly object: T
-  /** As it is now; undefined for a CREATE. */
+  /** The live object; undefined for a CREATE. */
   readonly old: T | undefined
-  /** Empty while the server has yet to make one from `generateName`. */
+  /** Empty until the API server has generated it from `generateName`. */
   readonly name: string
   readonly namespace: string | undefined
   /** `status`, `scale`; empty for the object itself. */
   readonly subresource: string
   readonly user: AdmissionUser
-  /** Nothing will be stored, whatever the answer. */
+  /** The request is a dry run. */
   readonly dryRun: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
-/** Nothing: it may be stored. Causes (`invalidValue('spec.size', 2, 'must be odd')`) refuse it, warnings do not. */
+/** Undefined admits the object. Causes (`invalidValue('spec.size', 2, 'must be odd')`) reject it, warnings do not. */
 export type AdmissionVerdict =
   | void
   | readonly Cause[]
@@ -57,34 +56,34 @@ export interface WebhookOptions<T extends KubeObject> {
   readonly for: TypedResource<T>
   /** Its name within the operator: a DNS label. @default the plural of the kind */
   readonly name?: string
-  /** What it is asked about. Nothing that is deleted can be changed: `mutate` is never asked about that. @default CREATE and UPDATE */
+  /** The operations it is called for. `mutate` is never called for a DELETE. @default CREATE and UPDATE */
   readonly operations?: readonly AdmissionOperation[]
-  /** Endpoints below the object: `status`. The object itself is always meant. @default none */
+  /** Subresources: `status`. The object itself is always included. @default none */
   readonly subresources?: readonly string[]
-  /** CEL, evaluated by the API server: all must hold for it to ask at all. */
+  /** CEL, evaluated by the API server: all must hold for the webhook to be called. */
   readonly matchConditions?: readonly MatchCondition[]
   readonly objectSelector?: LabelSelector
   readonly namespaceSelector?: LabelSelector
-  /** What becomes of a write when there is no answer: refused, or let through. @default 'Fail' */
+  /** What happens to a write if the webhook does not answer: rejected or admitted. @default 'Fail' */
   readonly failurePolicy?: 'Fail' | 'Ignore'
-  /** `NoneOnDryRun`: it does more than answer, but looks at `dryRun` first. @default 'None' */
+  /** `NoneOnDryRun`: it has side effects, but not in a dry run. @default 'None' */
   readonly sideEffects?: 'None' | 'NoneOnDryRun'
-  /** How long the API server waits for the answer, from 1 to 30. @default 10 */
+  /** The API server's time-out, from 1 to 30. @default 10 */
   readonly timeoutSeconds?: number
-  /** Whether `mutate` is asked again when another webhook changed the object after it. @default 'Never' */
+  /** Whether `mutate` is called again when another webhook changed the object after it. @default 'Never' */
   readonly reinvocation?: 'Never' | 'IfNeeded'
   validate?(this: void, admission: Admission<T>): AdmissionVerdict | Promise<AdmissionVerdict>
-  /** Returns the object as it is to be stored, or nothing to leave it. The difference is sent, not the whole. */
+  /** Returns the object to store, or nothing to leave it. Only the difference is sent. */
   mutate?(this: void, admission: Admission<T>): T | void | Promise<T | void>
 }
 
-/** An admission webhook whose kind only its own functions know. */
+/** An admission webhook, without the type of its objects. */
 export interface Webhook extends Required<Omit<WebhookOptions<KubeObject>, 'validate' | 'mutate'>> {
   readonly validate: ((admission: Admission<KubeObject>) => AdmissionVerdict | Promise<AdmissionVerdict>) | undefined
   readonly mutate: ((admission: Admission<KubeObject>) => KubeObject | void | Promise<KubeObject | void>) | undefined
 }
 
-/** @throws InvalidWebhook for what no API server would take, or what could never be asked */
+/** @throws InvalidWebhook for options that the API server would reject, or a webhook that would never be called */
 export function defineWebhook<T extends KubeObject>(options: WebhookOptions<T>): Webhook {
   const {
     validate,
@@ -101,7 +100,7 @@ export function defineWebhook<T extends KubeObject>(options: WebhookOptions<T>):
   if (!validate && !mutate) refuse('neither validates nor mutates')
   if (!validate && operations.every((operation) => operation === 'DELETE'))
     refuse('mutates, but is asked about nothing')
-  // What is below these is of another kind.
+  // These subresources have objects of another kind.
   if (options.subresources?.some((one) => one === 'scale' || one.includes('*')))
     refuse('asks for scale or all subresources')
   if (operations.length === 0) refuse('is asked about no operation')
@@ -120,7 +119,7 @@ export function defineWebhook<T extends KubeObject>(options: WebhookOptions<T>):
     sideEffects: options.sideEffects ?? 'None',
     timeoutSeconds,
     reinvocation: options.reinvocation ?? 'Never',
-    // The server sends objects of the kind in `for` alone, and the review is checked for it: there the type comes back.
+    // The API server sends only objects of the kind in `for`, and the review is checked, so the cast is safe.
     validate: validate as Webhook['validate'],
     mutate: mutate as Webhook['mutate'],
   }

@@ -1,16 +1,16 @@
 /**
- * Where an action is written down: a folder of small files, each written once by one side.
+ * The record of an action on disk: a folder of small files, each written once by one process.
  *
- * | file            | who writes it, when                                                                        |
+ * | file            | written by, when                                                                           |
  * | --------------- | ------------------------------------------------------------------------------------------ |
- * | `action.json`   | the sidecar, before anything is started: what was asked, and how it is carried out         |
- * | `input.json`    | with it; removed at the end, because inputs may be secret                                  |
- * | `claim.json`    | the keeper, before it starts the program: who watches it. There is one claim, ever          |
- * | `progress.json` | the keeper, now and then: what the program said last                                       |
- * | `cancel`        | the sidecar: somebody wants it to end                                                      |
- * | `outcome.json`  | the keeper, at the end; the sidecar, when no keeper is left to do it                       |
+ * | `action.json`   | the sidecar, before the action starts: the request, and how to run it                      |
+ * | `input.json`    | the sidecar, with it; removed at the end, because inputs may be secret                     |
+ * | `claim.json`    | the process shim, before it starts the program: its identity. There is only ever one claim |
+ * | `progress.json` | the process shim, now and then: the last report of the program                             |
+ * | `cancel`        | the sidecar: the end was requested                                                         |
+ * | `outcome.json`  | the process shim, at the end; the sidecar, if the shim is gone                             |
  *
- * The folder appears under its name only when its first two files are safe.
+ * The folder gets its name only when its first two files are durable.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -25,20 +25,20 @@ export interface SavedAction {
   readonly key: string
   readonly name: string
   readonly startedAt: string
-  /** Tells another input under the same key, when the input itself is gone. */
+  /** Detects another input under the same key, when the input itself is removed. */
   readonly inputDigest: string
   readonly spec: ActionSpec
 }
 
 export interface FoundFolder {
   readonly folder: string
-  /** Undefined when it cannot be read: then nobody knows what became of it. */
+  /** Undefined when it cannot be read: then the outcome is unknown. */
   readonly saved: SavedAction | undefined
 }
 
 const draftPrefix = 'draft-'
 
-/** Keys may hold any character; names of folders may not. */
+/** A folder name for a key, which may hold any character. */
 export function folderOf(actions: string, key: string): string {
   return path.join(actions, createHash('sha256').update(key).digest('hex').slice(0, 40))
 }
@@ -55,7 +55,7 @@ export async function createFolder(actions: string, saved: SavedAction, input: J
   return folder
 }
 
-/** All there are; what was never finished is removed. */
+/** All action folders; incomplete ones are removed. */
 export async function findFolders(actions: string): Promise<readonly FoundFolder[]> {
   makeFolder(actions, 0o700)
   const found: FoundFolder[] = []
@@ -92,13 +92,13 @@ export async function removeInput(folder: string): Promise<void> {
   await rm(path.join(folder, 'input.json'), { force: true })
 }
 
-/** A wish to end it that outlives whoever had it. */
+/** Records the cancellation, so that it survives a restart of the sidecar. */
 export async function markCancelled(folder: string): Promise<void> {
   await writeFile(path.join(folder, 'cancel'), '', { mode: 0o600 })
   await syncFolder(folder)
 }
 
-/** The same for the same value, whatever the order of its members. */
+/** Independent of the order of members. */
 export function digestOf(input: Json): string {
   return createHash('sha256').update(canonical(input)).digest('hex')
 }

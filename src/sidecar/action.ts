@@ -1,22 +1,22 @@
 /**
- * An action: a program that changes the application, started once by key and watched to its end.
+ * An action: a program that changes the application, started once per key and followed to its end.
  *
- * `lost` means that nobody knows: the program, and whoever watched it, were killed before its end was written down.
- * It may have done all, some or nothing. Only whoever asked for it can decide, and asks again under another key.
+ * `lost` means that the outcome is unknown: the program and its process shim were killed before the outcome was
+ * recorded. It may have done all, some or nothing. Only the caller can decide, and starts it again under another key.
  */
 import { cutText, type Hide, hidingValues } from '../kube/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../kube/json.ts'
 
 export type ActionState = 'running' | 'succeeded' | 'failed' | 'lost'
 
-/** Why an action failed. `NotStarted`: for certain, nothing was done. */
+/** Why an action failed. `NotStarted`: it certainly had no effect. */
 export type FailureReason = 'ExitCode' | 'Signal' | 'TimedOut' | 'Cancelled' | 'NotStarted'
 
 export interface ActionRequest {
-  /** Chosen by whoever asks; the same key never starts a second time. */
+  /** Chosen by the caller; the same key never starts a second time. */
   readonly key: string
   readonly name: string
-  /** What the program gets on its stdin, as JSON. */
+  /** Passed to the program on stdin, as JSON. */
   readonly input?: Json | undefined
 }
 
@@ -25,45 +25,45 @@ export interface ActionRecord {
   readonly name: string
   readonly state: ActionState
   readonly startedAt: string
-  /** Moves on with every change; `?since=` takes it. */
+  /** Increases with every change; for `?since=`. */
   readonly updatedAt: string
   readonly endedAt?: string | undefined
   readonly reason?: FailureReason | undefined
   readonly exitCode?: number | undefined
-  /** From 0 to 1, as the program last said. */
+  /** From 0 to 1, as last reported by the program. */
   readonly progress?: number | undefined
   readonly message?: string | undefined
   readonly result?: Json | undefined
 }
 
-/** How an action is carried out: what the configuration says under its name. */
+/** The configuration of an action. */
 export interface ActionSpec {
-  /** Program and arguments; no shell reads them. */
+  /** Program and arguments; no shell. */
   readonly command: readonly string[]
   readonly timeoutMs: number
-  /** Between the request to end and the end by force. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly graceMs: number
   readonly directory?: string | undefined
   readonly environment: EnvironmentSpec
 }
 
-/** What of the surroundings a program gets to see: PATH, and what is named here. */
+/** The environment of a program: PATH, and what is named here. */
 export interface EnvironmentSpec {
-  /** Variables of the sidecar that are passed on. */
+  /** Variables passed on from the sidecar's environment. */
   readonly pass: readonly string[]
   readonly set: Readonly<Record<string, string>>
   /** Variable → member of the input. */
   readonly fromInput: Readonly<Record<string, string>>
 }
 
-/** What a program said of itself, a JSON object a line. */
+/** What a program reported on stdout, as JSON objects. */
 export interface ActionsReport {
   readonly progress?: number | undefined
   readonly message?: string | undefined
   readonly result?: Json | undefined
 }
 
-/** How it ended, as written down. */
+/** The recorded outcome. */
 export interface ActionOutcome extends ActionsReport {
   readonly state: Exclude<ActionState, 'running'>
   readonly endedAt: string
@@ -73,7 +73,7 @@ export interface ActionOutcome extends ActionsReport {
 
 export const longestMessage = 1000
 
-/** What a line of stdout adds to the report; the same report when it is no line for us. */
+/** Merges a line of stdout into the report; returns the same report for any other line. */
 export function readActionsReport(line: string, before: ActionsReport, hide?: Hide): ActionsReport {
   if (!line.startsWith('{')) return before
   let value: unknown
@@ -85,7 +85,7 @@ export function readActionsReport(line: string, before: ActionsReport, hide?: Hi
   return isJsonObject(value) ? { ...before, ...actionsReportOf(value, hide) } : before
 }
 
-/** `hide` masks what others must not read; the message is cut then. */
+/** `hide` redacts secrets; the message is truncated afterwards. */
 export function actionsReportOf(value: JsonObject, hide?: Hide): ActionsReport {
   const own = new Map(Object.entries(value))
   const [progress, message] = [own.get('progress'), own.get('message')]
@@ -111,7 +111,7 @@ export function actionOutcomeOf(value: JsonObject | undefined): ActionOutcome | 
   }
 }
 
-/** Hides every one of the secrets in a text that others will read. */
+/** Redacts the secrets in a text. */
 export function hiding(secrets: readonly string[]): Hide {
   const hide = hidingValues(secrets, mask)
   const short = secrets.filter((secret) => secret.length === 3)
@@ -120,7 +120,7 @@ export function hiding(secrets: readonly string[]): Hide {
 
 const mask = '•••'
 
-/** Every text within a JSON value. */
+/** All strings in a JSON value. */
 export function actionTexts(value: Json | undefined): readonly string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(actionTexts) : []

@@ -1,4 +1,4 @@
-/** Real keepers and real programs: small scripts of node, which report to a server of the test and wait for its word. */
+/** Real process shims and real programs: small scripts of node, which report to a server of the test and wait for its word. */
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
@@ -335,7 +335,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('is lost when its keeper was killed too: nobody claims to know, and nobody starts it again', async () => {
+  it('is lost when its process shim was killed too, and is not started again', async () => {
     const first = await open()
     await first.start({ key: 'a', name: 'obey', input: { port } })
     const socket = await call(0)
@@ -357,7 +357,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('whose keeper alone was killed, runs on and is watched: lost at its end, or cancelled by force', async () => {
+  it('whose process shim alone was killed, runs on and is followed: lost at its end, or cancelled by force', async () => {
     const actions = await open()
     for (const [index, key] of ['end', 'cancel'].entries()) {
       await actions.start({ key, name: 'impatient', input: { port, deaf: true } })

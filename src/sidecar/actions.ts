@@ -1,9 +1,9 @@
 /**
- * The actions of one sidecar: starts them once by key, follows them, remembers how they ended.
+ * The actions of one sidecar: starts each once per key, follows it, and keeps its record.
  *
- * The truth is on the disk (action-folder.ts), not in this process. What is held here is a reading of it, made anew
- * whenever something in an action's folder changes, its keeper ends, or a second has passed. So it makes no difference
- * to an action whether this sidecar started it or one before.
+ * The source of truth is the disk (action-folder.ts), not this process. The records in memory are read from it again
+ * whenever an action's folder changes, its process shim exits, or a second has passed. So it makes no difference
+ * whether this sidecar or an earlier one started an action.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type FSWatcher, watch } from 'node:fs'
@@ -37,14 +37,14 @@ import { refuseRequest } from './refusal.ts'
 
 export interface ActionsOptions {
   readonly clock: Clock
-  /** Where they are written down. */
+  /** The folder of the records. */
   readonly folder: string
   readonly specs: ReadonlyMap<string, ActionSpec>
-  /** How many may run at once. */
+  /** The most actions that run at once. */
   readonly concurrency: number
-  /** How many that have ended are remembered. */
+  /** The most records of ended actions. */
   readonly remember: number
-  /** Where variables that are passed on come from. */
+  /** The sidecar's own environment, for variables that are passed on. */
   readonly environment: Variables
   readonly log: (line: string) => void
 }
@@ -56,21 +56,21 @@ export interface Started {
 }
 
 export interface Actions {
-  /** Returns when the action is safely written down; from then on it will be started, but never twice. */
+  /** Resolves when the action is durably recorded; from then on it will be started, but never twice. */
   start(request: ActionRequest): Promise<Started>
   get(key: string): ActionRecord | undefined
   /** Oldest first. */
   list(): readonly ActionRecord[]
-  /** Asks it to end; undefined when there is none. Its record tells when it has. */
+  /** Requests its end; undefined for an unknown key. The record shows when it has ended. */
   cancel(key: string): Promise<ActionRecord | undefined>
-  /** Names of those that run. */
+  /** The names of running actions. */
   running(): ReadonlySet<string>
   onChange(listener: (record: ActionRecord) => void): () => void
-  /** Takes no new ones from now on. */
+  /** Rejects new actions from now on. */
   drain(): void
   /** Resolves when none runs. */
   idle(): Promise<void>
-  /** Looks no longer. What runs goes on. */
+  /** Stops following. Running actions continue. */
   close(): void
 }
 
@@ -79,8 +79,8 @@ interface Entry {
   readonly saved: SavedAction
   record: ActionRecord
   claim: ProcessIdentity | undefined
-  /** While this sidecar is the parent of its keeper. */
-  keeper: ChildProcess | undefined
+  /** Set while this sidecar is the parent of the process shim. */
+  shim: ChildProcess | undefined
   watcher: FSWatcher | undefined
   timer: Timer | undefined
   isReading: boolean
@@ -90,16 +90,16 @@ interface Entry {
   trouble: string | undefined
 }
 
-/** The watcher is quick; this is for file systems without one, and for keepers that were killed. */
+/** Polling, for file systems without change notifications and for shims that were killed. */
 const lookMs = 1000
 
-/** In the sources this file ends in .ts, in what is published in .js; the keeper stands beside it in both. */
-const keeperFile = fileURLToPath(
+/** This file is .ts in the sources and .js in the package; the shim is beside it in both. */
+const shimFile = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './process-shim.ts' : './process-shim.js', import.meta.url),
 )
 
-/** A keeper needs little. */
-const keeperFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--no-warnings'] as const
+/** A process shim needs little memory. */
+const shimFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--no-warnings'] as const
 
 export async function openActions(options: ActionsOptions): Promise<Actions> {
   const { clock, specs, concurrency, remember, environment, log } = options
@@ -111,7 +111,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
   let isDraining = false
   let turn: Promise<unknown> = Promise.resolve()
 
-  /** Never the same twice, so that `since` tells every change. */
+  /** Strictly increasing, so that `since` detects every change. */
   const stamp = (): string => {
     lastStamp = Math.max(clock.now(), lastStamp + 1)
     return new Date(lastStamp).toISOString()
@@ -130,7 +130,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       saved,
       record: { key, name, state: 'running', startedAt, updatedAt: stamp() },
       claim: undefined,
-      keeper: undefined,
+      shim: undefined,
       watcher: undefined,
       timer: undefined,
       isReading: false,
@@ -147,7 +147,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     try {
       entry.watcher = watch(entry.folder, () => look(entry)).on('error', () => entry.watcher?.close())
     } catch {
-      // Machines have few watchers to give; the timer does as well, a little later.
+      // The number of file watchers is limited; the timer detects changes a little later.
     }
     look(entry)
   }
@@ -158,7 +158,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     entry.watcher = entry.timer = undefined
   }
 
-  /** Reads the folder, one reading at a time; a call during a reading makes another one. */
+  /** Reads the folder, one read at a time; a call during a read triggers another one. */
   const look = (entry: Entry): void => {
     entry.readAgain = true
     if (entry.isReading) return
@@ -172,7 +172,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     }
     readAll()
       .catch((error: unknown) => {
-        // A full disk stays full for a while; once is enough to know.
+        // Logged once: a full disk stays full for a while.
         if (entry.trouble !== codeOf(error)) log(`action ${entry.saved.name}: its folder fails (${codeOf(error)})`)
         entry.trouble = codeOf(error)
       })
@@ -186,8 +186,8 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     const at = (name: string): string => path.join(entry.folder, name)
     entry.claim ??= readIdentity(await readDurableObject(at('claim.json')))
     entry.isUnwanted ||= await exists(at('cancel'))
-    // The order matters: a keeper writes the outcome before it goes, so whoever finds it gone finds that written.
-    const isLeft = entry.claim ? await isGroupAlive(entry.claim) : entry.keeper !== undefined
+    // The order matters: a shim writes the outcome before it exits, so once it is gone, the outcome is there.
+    const isLeft = entry.claim ? await isGroupAlive(entry.claim) : entry.shim !== undefined
     const outcome = actionOutcomeOf(await readDurableObject(at('outcome.json')))
     if (outcome) return await finish(entry, outcome)
     if (!isLeft) {
@@ -203,12 +203,12 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
   }
 
   /**
-   * Decides, once and for all, what became of an action that nobody watches any more. Undefined when somebody does after
-   * all: the keeper that a sidecar before this one started, just before it was killed.
+   * Records the final outcome of an action whose shim is gone. Undefined if there is a shim after all: one that an
+   * earlier sidecar started just before it was killed.
    */
   const settle = async (entry: Entry): Promise<ActionOutcome | undefined> => {
     const claimFile = path.join(entry.folder, 'claim.json')
-    // Without a claim it was not started, and after ours it never will be.
+    // Without a claim it was not started, and with our claim no shim can start it.
     const isUnstarted = !entry.claim && (await claimDurably(claimFile, JSON.stringify(await ownIdentity())))
     if (!entry.claim && !isUnstarted) {
       entry.claim = readIdentity(await readDurableObject(claimFile))
@@ -220,7 +220,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       ? { ...base, state: 'failed', reason: 'Cancelled', message: 'cancelled' }
       : isUnstarted
         ? { ...base, state: 'failed', reason: 'NotStarted', message: 'it could not be started' }
-        : { ...base, state: 'lost', message: 'it ended while nobody watched: what it did is not known' }
+        : { ...base, state: 'lost', message: 'it ended unobserved: its outcome is unknown' }
     await writeDurably(path.join(entry.folder, 'outcome.json'), stringifyJson(outcome))
     return outcome
   }
@@ -229,11 +229,11 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     const isKept = await isAlive(claim)
     const waited = entry.signalledAt === undefined ? undefined : clock.now() - entry.signalledAt
     try {
-      // A keeper knows what to do. Without one, the rest of the group is asked, and then made to.
+      // A shim handles SIGTERM itself. Without one, the process group gets SIGTERM, then SIGKILL.
       if (waited === undefined) process.kill(isKept ? claim.pid : -claim.pid, 'SIGTERM')
       else if (!isKept && waited >= entry.saved.spec.graceMs) process.kill(-claim.pid, 'SIGKILL')
     } catch {
-      // It ended in this moment, and the next look will see it.
+      // It ended just now; the next read will show it.
     }
     entry.signalledAt ??= clock.now()
   }
@@ -255,33 +255,33 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     }
   }
 
-  /** Starts a keeper. Whatever prevents that is seen by the next look, which finds neither keeper nor claim. */
+  /** Starts a process shim. If that fails, the next read finds neither shim nor claim. */
   const keep = async (entry: Entry): Promise<void> => {
-    await spawnKeeper(entry).catch((error: unknown) =>
+    await spawnShim(entry).catch((error: unknown) =>
       log(`action ${entry.saved.name} cannot be started (${codeOf(error)})`),
     )
   }
 
-  const spawnKeeper = async (entry: Entry): Promise<void> => {
+  const spawnShim = async (entry: Entry): Promise<void> => {
     const { spec, key, name } = entry.saved
     const input = parseJson(await readFile(path.join(entry.folder, 'input.json'), 'utf8'))
-    const keeper = spawn(process.execPath, [...keeperFlags, keeperFile, entry.folder], {
+    const shim = spawn(process.execPath, [...shimFlags, shimFile, entry.folder], {
       env: {
         ...environmentFor(spec.environment, environment, input),
         MUSTER_ACTION_KEY: key,
         MUSTER_ACTION_NAME: name,
       },
-      // A group of its own, and no strings attached: it outlives this process.
+      // A process group of its own without shared pipes: it outlives this process.
       detached: true,
       stdio: 'ignore',
     })
-    keeper.unref()
-    entry.keeper = keeper
+    shim.unref()
+    entry.shim = shim
     const gone = (): void => {
-      entry.keeper = undefined
+      entry.shim = undefined
       look(entry)
     }
-    keeper.once('error', gone).once('exit', gone)
+    shim.once('error', gone).once('exit', gone)
   }
 
   const startInTurn = async ({ key, name, input = null }: ActionRequest): Promise<Started> => {
@@ -332,7 +332,8 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       entry.record = { ...entry.record, ...outcome }
       await removeInput(folder)
     } else {
-      // Accepted, but not started, by a sidecar that was killed: now is the time. If a keeper starts just now, one of the two will have the claim.
+      // Accepted by a sidecar that was killed before starting it: start it now. If another shim starts concurrently,
+      // only one of them gets the claim.
       if (!(await exists(path.join(folder, 'claim.json')))) await keep(entry)
       follow(entry)
     }
@@ -363,7 +364,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     },
     drain: () => void (isDraining = true),
     async idle() {
-      // One that is being accepted runs, too.
+      // An action that is being accepted counts as running.
       await turn
       const { promise, resolve } = Promise.withResolvers<void>()
       const check = (): void => {

@@ -1,9 +1,9 @@
 /**
- * The operator's side of a sidecar: asks for the state, starts actions, reads how far they are.
+ * The operator's client of a sidecar: reads the state, starts actions, reads their progress.
  *
- * Every request may be sent twice: reads change nothing, an action starts once by its key, and a cancelled one cannot be
- * cancelled more. So whatever may go away by itself is tried again within the time-out, and the caller hears of it only
- * when it did not. What asks for patience (`SidecarBusy`) is the caller's to hear: it has better things to do than wait.
+ * All requests are idempotent: reads change nothing, an action starts once per key, and cancelling twice has no further
+ * effect. So transient failures are retried within the time-out, and the caller gets an error only when that is over.
+ * `SidecarBusy` is not retried: the caller requeues instead of waiting.
  */
 import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
@@ -29,26 +29,26 @@ export interface SidecarResponse {
   readonly body: string
 }
 
-/** How a request gets there. Rejects when no whole answer came. */
+/** Sends a request. Rejects without a complete answer. */
 export type SidecarTransport = (request: SidecarRequest) => Promise<SidecarResponse>
 
 export interface SidecarClientOptions {
   /** `http://10.0.0.7:8787` */
   readonly url: string
-  /** A function is asked for every request, so that a rotated token counts at once. */
+  /** A function is called for every request, so that a rotated token takes effect at once. */
   readonly token: string | (() => string | Promise<string>)
   readonly clock: Clock
   readonly random: Random
-  /** For one call, retries included; what it waits for changes comes on top. @default 10_000 */
+  /** For one call including retries; `waitMs` comes on top. @default 10_000 */
   readonly timeoutMs?: number | undefined
   /** @default node:http */
   readonly transport?: SidecarTransport | undefined
 }
 
 export interface ChangeOptions {
-  /** What is known already: `since` of the state, `updatedAt` of the action. */
+  /** The last known version: `since` of the state, `updatedAt` of the action. */
   readonly since?: string | undefined
-  /** How long the sidecar may wait for something else before it answers; at most a minute. Needs `since`. */
+  /** How long the sidecar may wait for a change before it answers; at most a minute. Needs `since`. */
   readonly waitMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -60,13 +60,13 @@ export interface CallOptions {
 /** Every method throws SidecarUnreachable, SidecarUnauthorized, SidecarFailed or SidecarRefused; `start` SidecarBusy and ActionConflict too. */
 export interface SidecarClient {
   state(options?: ChangeOptions): Promise<SidecarState>
-  /** Starts it, unless its key is known; then says how far it is. */
+  /** Starts it, unless its key is known; returns its record. */
   start(action: ActionRequest, options?: CallOptions): Promise<ActionRecord>
-  /** Undefined when the sidecar knows none. */
+  /** Undefined for an unknown key. */
   action(key: string, options?: ChangeOptions): Promise<ActionRecord | undefined>
   /** Oldest first. */
   actions(options?: CallOptions): Promise<readonly ActionRecord[]>
-  /** Asks it to end. Undefined when the sidecar knows none. */
+  /** Requests its end. Undefined for an unknown key. */
   cancel(key: string, options?: CallOptions): Promise<ActionRecord | undefined>
 }
 
@@ -98,8 +98,8 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
     }
   }
 
-  /** The answer, once it is neither an error nor one that may go away. */
-  const ask = async (call: Call): Promise<Json | undefined> => {
+  /** The answer, after retries of transient failures. */
+  const send = async (call: Call): Promise<Json | undefined> => {
     const stop = new AbortController()
     const deadline = clock.now() + timeoutMs + (call.waitMs ?? 0)
     const timer = clock.after(deadline - clock.now(), () =>
@@ -113,10 +113,10 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
         } catch (error) {
           signal.throwIfAborted()
           const wait = jitter(Math.min(firstBackoffMs * 2 ** (tries - 1), longestBackoffMs), random, 0.5)
-          // A token that is not known yet will not be within seconds: that is for the caller's own patience.
-          const isHopeless =
+          // A token that is not accepted yet will not be within seconds: left to the caller's back-off.
+          const isFinal =
             !(error instanceof MusterError) || error.retry !== 'transient' || error.name === 'SidecarUnauthorized'
-          if (isHopeless || clock.now() + wait >= deadline) throw error
+          if (isFinal || clock.now() + wait >= deadline) throw error
           await clock.sleep(wait, signal)
         }
       }
@@ -133,23 +133,23 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
 
   return {
     async state(change = {}) {
-      return asState(await ask({ method: 'GET', path: `/v1/state${changes(change)}`, ...change }))
+      return asState(await send({ method: 'GET', path: `/v1/state${changes(change)}`, ...change }))
     },
     async start({ key, name, input }, more = {}) {
       const body = stringifyJson({ key, name, input })
-      return asRecord(await ask({ method: 'POST', path: '/v1/actions', body, ...more }))
+      return asRecord(await send({ method: 'POST', path: '/v1/actions', body, ...more }))
     },
     async action(key, change = {}) {
-      const answer = await ask({ method: 'GET', path: `${at(key)}${changes(change)}`, ...change })
+      const answer = await send({ method: 'GET', path: `${at(key)}${changes(change)}`, ...change })
       return answer === undefined ? undefined : asRecord(answer)
     },
     async actions(more = {}) {
-      const answer = await ask({ method: 'GET', path: '/v1/actions', ...more })
+      const answer = await send({ method: 'GET', path: '/v1/actions', ...more })
       const list = isJsonObject(answer) ? ownMember(answer, 'actions') : undefined
       return isJsonArray(list) ? list.map(asRecord) : unexpected()
     },
     async cancel(key, more = {}) {
-      const answer = await ask({ method: 'DELETE', path: at(key), ...more })
+      const answer = await send({ method: 'DELETE', path: at(key), ...more })
       return answer === undefined ? undefined : asRecord(answer)
     },
   }
@@ -177,7 +177,7 @@ function errorFor(status: number): ErrorName {
   return status >= 500 ? 'SidecarFailed' : 'SidecarRefused'
 }
 
-/** Without the query, which says nothing. */
+/** Without the query. */
 function what({ method, path }: Pick<Call, 'method' | 'path'>): string {
   return `sidecar, ${method} ${path.split('?')[0]}`
 }

@@ -59,7 +59,7 @@ describe('a configuration', () => {
     expect((await loadConfig(yaml)).probes.get('f')).toMatchObject({ file: path.join(folder, 'phase') })
     expect((await loadConfig(json)).tokenFile).toBe(path.join(folder, 'token'))
     await writeFile(json, '{"tokenFile": "secret')
-    await expect(loadConfig(json)).rejects.toMatchObject({ message: `${json} is no JSON.` })
+    await expect(loadConfig(json)).rejects.toMatchObject({ message: `${json} is not valid JSON.` })
     await expect(loadConfig(path.join(folder, 'no.yaml'))).rejects.toThrow('ENOENT')
   })
 

@@ -1,8 +1,8 @@
 /**
- * What a sidecar is told: where it listens, whom it admits, how it asks the application, what it may do to it.
+ * The configuration of a sidecar: listen address, tokens, probes, state rules, actions.
  *
- * The file is YAML or JSON (README.md has an example). Everything is checked before anything starts, and an error names
- * the place: `actions.backup.timeout`.
+ * The file is YAML or JSON (README.md has an example). It is validated completely before anything starts, and an error
+ * names the place: `actions.backup.timeout`.
  */
 import path from 'node:path'
 import { durationToMs, parseDuration } from '../kube/duration.ts'
@@ -15,7 +15,7 @@ import type { StateRule } from './state.ts'
 
 export interface SidecarListenAddress {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 for a free port. */
   readonly port: number
 }
 
@@ -23,23 +23,23 @@ export interface SidecarConfig {
   /** @default 127.0.0.1:8787 */
   readonly listen: SidecarListenAddress
   readonly tokenFile: string
-  /** Where actions are remembered. It must outlive the process, and belong to this sidecar alone. */
+  /** The folder of the action records. It must outlive the process, and belong to this sidecar alone. */
   readonly stateDirectory: string
   /** @default 2s */
   readonly intervalMs: number
   readonly probes: ReadonlyMap<string, ProbeSpec>
-  /** The first that holds is the state. */
+  /** The first rule that matches is the state. */
   readonly states: readonly StateRule[]
   readonly actions: ReadonlyMap<string, ActionSpec>
   /** Actions at once. @default 1 */
   readonly concurrency: number
-  /** Actions that have ended and are remembered. @default 100 */
+  /** The number of ended actions to keep. @default 100 */
   readonly remember: number
   /** When asked to stop: `wait` for running actions, or `leave` them. @default wait */
   readonly onStop: 'wait' | 'leave'
 }
 
-/** What flags and the environment say; it wins over the file. */
+/** Flags and environment variables; they override the file. */
 export interface ConfigOverrides {
   readonly listen?: string | undefined
   readonly tokenFile?: string | undefined
@@ -47,7 +47,7 @@ export interface ConfigOverrides {
 }
 
 /**
- * Reads the file, if there is one, and what overrides it. Paths in the file are relative to it.
+ * Reads the file, if given, and applies the overrides. Paths in the file are relative to it.
  * @throws SidecarConfigInvalid
  */
 export async function loadConfig(file: string | undefined, overrides: ConfigOverrides = {}): Promise<SidecarConfig> {
@@ -67,8 +67,8 @@ async function readDocument(file: string): Promise<Json> {
   try {
     return JSON.parse(content) as Json
   } catch {
-    // The parser's own words quote the text.
-    throw invalid(file, 'is no JSON')
+    // The parser's message quotes the text, which may hold secrets.
+    throw invalid(file, 'is not valid JSON')
   }
 }
 

@@ -1,12 +1,12 @@
 /**
- * The connections of a listener that unauthenticated clients can reach. The number of connections is bounded, and the bound
- * never keeps a new connection out: the oldest unauthenticated connection makes room. A health probe is unauthenticated
- * too, and sends its request at once, so the probe is answered long before its connection is the oldest.
+ * The connections of a listener that unauthenticated clients can reach. Their number is limited, but a new connection
+ * is never rejected: it replaces the oldest unauthenticated one. A health probe is unauthenticated and sends its
+ * request at once, so it is answered long before its connection is the oldest.
  *
- * Some places are never taken by authenticated connections: clients with a token that wait for changes leave room for the probe.
+ * Some places are reserved: authenticated clients that wait for changes never occupy all of them.
  */
 
-/** What the pool needs of a socket. */
+/** The part of a socket that the pool uses. */
 export interface PooledConnection {
   destroy(): unknown
 }
@@ -14,16 +14,17 @@ export interface PooledConnection {
 export interface ConnectionPoolOptions {
   /** Connections at once. */
   readonly places: number
-  /** Places that authenticated connections leave to others; at least 1, or a new connection would make room for itself. */
+  /** Places that authenticated connections leave free; at least 1, or a new connection would replace itself. */
   readonly reserved: number
 }
 
 export interface ConnectionPool<C extends PooledConnection> {
-  /** Takes a connection in. Where no place is free, the oldest unauthenticated connection is destroyed. */
+  /** Adds a connection. If the pool is full, the oldest unauthenticated connection is destroyed. */
   join(connection: C): void
   /**
-   * A request with a valid token begins on a connection, which keeps its place from now on. Where authenticated connections
-   * have all of their places, an idle one of them is destroyed. Returns undefined when none is idle, else the function to call when the request has ended.
+   * A request with a valid token starts on a connection, which keeps its place from now on. If authenticated
+   * connections use all their places, an idle one of them is destroyed. Returns undefined if none is idle, otherwise
+   * the function to call at the end of the request.
    */
   begin(connection: C): (() => void) | undefined
   /** The connection is closed. */
@@ -34,7 +35,7 @@ export function connectionPool<C extends PooledConnection>(options: ConnectionPo
   const { places, reserved } = options
   /** Oldest first. */
   const unauthenticated = new Set<C>()
-  /** With the number of requests that each is waiting for. */
+  /** With the number of requests in progress. */
   const authenticated = new Map<C, number>()
 
   function leave(connection: C): void {
@@ -43,7 +44,7 @@ export function connectionPool<C extends PooledConnection>(options: ConnectionPo
   }
 
   function drop(connection: C): void {
-    // Not only when the socket says that it is closed: many connections may come before it does.
+    // Removed at once: many connections may arrive before the socket emits `close`.
     leave(connection)
     connection.destroy()
   }
@@ -57,7 +58,7 @@ export function connectionPool<C extends PooledConnection>(options: ConnectionPo
       if (unauthenticated.size + authenticated.size > places) drop(oldest!)
     },
     begin(connection) {
-      // It may have been closed while its token was checked: what has left does not come back.
+      // It may have been closed while its token was checked.
       if (!unauthenticated.has(connection) && !authenticated.has(connection)) return () => undefined
       if (!authenticated.has(connection)) {
         if (authenticated.size >= places - reserved) {

@@ -1,25 +1,25 @@
 /**
- * Small files that are whole or not there, whatever dies in between.
+ * Small files that are written atomically and durably.
  *
- * A file is written under another name, made safe, and only then given its name: who reads it never sees half of it.
- * That holds for a killed process and for a machine without power alike.
+ * A file is written under a temporary name, synced, and then renamed: a reader never sees a partial file, neither after
+ * a crash of the process nor after a power failure.
  */
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { isJsonObject, type JsonObject, parseJson } from '../kube/json.ts'
 
-/** Returns when the file and its name are safe. */
+/** Resolves when the file and its name are durable. */
 export async function writeDurably(file: string, text: string): Promise<void> {
   const draft = await writeDraft(file, text)
   await rename(draft, file)
   await syncFolder(path.dirname(file))
 }
 
-/** The same, but only if nobody has written it before: of any number of processes one gets `true`. */
+/** Creates the file only if it does not exist: of any number of processes one gets `true`. */
 export async function claimDurably(file: string, text: string): Promise<boolean> {
   const draft = await writeDraft(file, text)
   try {
-    // Unlike rename, link refuses a name that is taken.
+    // Unlike rename, link fails if the name exists.
     await link(draft, file)
     await syncFolder(path.dirname(file))
     return true
@@ -31,7 +31,7 @@ export async function claimDurably(file: string, text: string): Promise<boolean>
   }
 }
 
-/** Counts them, so that two writers never share one. */
+/** A counter, so that two writers never share a temporary name. */
 let drafts = 0
 
 async function writeDraft(file: string, text: string): Promise<string> {
@@ -46,7 +46,7 @@ async function writeDraft(file: string, text: string): Promise<string> {
   return draft
 }
 
-/** Returns when the names in the folder are safe. */
+/** Resolves when the names in the folder are durable. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -1,4 +1,4 @@
-/** Requests to a sidecar over node:http, one connection each: they are few and far between. */
+/** Requests to a sidecar over node:http, one connection each: they are rare. */
 import { request } from 'node:http'
 import type { SidecarRequest, SidecarResponse } from './client.ts'
 

@@ -1,4 +1,4 @@
-/** A small process beside an application; README.md beside this file tells when and how. */
+/** A small process beside an application; see README.md. */
 export type { ActionRecord, ActionRequest, ActionSpec, ActionState, EnvironmentSpec, FailureReason } from './action.ts'
 export {
   type CallOptions,

@@ -1,4 +1,4 @@
-/** Asks every probe now and then, and keeps the state that follows. */
+/** Runs all probes periodically, and keeps the resulting state. */
 import type { Clock, Timer } from '../clock/clock.ts'
 import { probe, type ProbeSpec } from './probe.ts'
 import { type ProbeAnswers, type SidecarState, stateOf, type StateRule } from './state.ts'
@@ -8,10 +8,10 @@ export interface ObserverOptions {
   readonly clock: Clock
   readonly probes: ReadonlyMap<string, ProbeSpec>
   readonly rules: readonly StateRule[]
-  /** From the last answer to the next question. */
+  /** The pause between two rounds of probes. */
   readonly intervalMs: number
   readonly environment: Variables
-  /** Names of the actions that run. */
+  /** The names of running actions. */
   readonly running: () => ReadonlySet<string>
 }
 
@@ -19,8 +19,8 @@ export interface Observer {
   state(): SidecarState
   onChange(listener: (state: SidecarState) => void): () => void
   /**
-   * An action began or ended. A beginning counts at once. What an end has changed only new answers can tell: until they
-   * are there, the state stays what it was.
+   * An action started or ended. A start takes effect at once. After an end the state is kept until new probe results
+   * are there.
    */
   poke(what: 'began' | 'ended'): void
   close(): void
@@ -58,7 +58,7 @@ export function startObserver(options: ObserverOptions): Observer {
       const asked = [...probes].map(async ([name, spec]) => [name, await probe(spec, context)] as const)
       answers = new Map(await Promise.all(asked))
       if (stop.signal.aborted) return
-      // Answers from before an end say nothing about what is after it.
+      // Results from before the end of an action say nothing about the state after it.
       if (!askAgain) judge()
     } while (askAgain)
     isAsking = false

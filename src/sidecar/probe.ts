@@ -1,8 +1,8 @@
 /**
- * A probe: one question to the application, answered within its time. Four kinds: an HTTP request, a file that the
- * application writes, a command that asks it, a TCP connection.
+ * A probe of the application with a time-out. Four kinds: an HTTP request, a file that the application writes, a
+ * command, a TCP connection.
  *
- * An answer never quotes what it read but for the `word`, and never an address or argument: those may hold passwords.
+ * An answer contains the `word`, but no other text that was read, no address and no argument: those may hold passwords.
  */
 import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
@@ -15,23 +15,23 @@ import { environmentFor, type Variables } from './environment.ts'
 export interface HttpProbe {
   readonly kind: 'http'
   readonly url: string
-  /** The status of an application that is well. */
+  /** The expected HTTP status. */
   readonly status: number
-  /** Members to follow in a JSON body, to the word. Without, there is no word. */
+  /** The path in a JSON body to the word. Without it, there is no word. */
   readonly path?: readonly string[] | undefined
 }
 
 export interface FileProbe {
   readonly kind: 'file'
-  /** Its content, without space around it, is the word. */
+  /** Its trimmed content is the word. */
   readonly file: string
 }
 
 export interface CommandProbe {
   readonly kind: 'command'
-  /** Its stdout, without space around it, is the word. */
+  /** Its trimmed stdout is the word. */
   readonly command: readonly string[]
-  /** Exit codes that mean: the application has answered. @default [0] */
+  /** Exit codes that count as an answer. @default [0] */
   readonly answers: readonly number[]
   readonly directory?: string | undefined
   readonly environment: EnvironmentSpec
@@ -48,12 +48,12 @@ export type ProbeSpec = (HttpProbe | FileProbe | CommandProbe | TcpProbe) & { re
 export interface ProbeAnswer {
   /** The application answered at all. */
   readonly reached: boolean
-  /** And it answered as it should: the wanted status, exit code 0. */
+  /** The expected answer: the HTTP status, exit code 0. */
   readonly ok: boolean
   readonly word?: string | undefined
-  /** Status of HTTP, or exit code. */
+  /** HTTP status or exit code. */
   readonly code?: number | undefined
-  /** What is wrong. */
+  /** The problem. */
   readonly message?: string | undefined
 }
 
@@ -63,12 +63,12 @@ export interface ProbeContext {
   readonly signal: AbortSignal
 }
 
-/** A word is a word, not a book. */
+/** The length limit of a word. */
 const longestWord = 200
 
 const mostBytes = 65_536
 
-/** Always answers, and never later than its time-out. */
+/** Always resolves, within the time-out. */
 export async function probe(spec: ProbeSpec, context: ProbeContext): Promise<ProbeAnswer> {
   const { clock, signal } = context
   const timeUp = new AbortController()
@@ -84,7 +84,7 @@ export async function probe(spec: ProbeSpec, context: ProbeContext): Promise<Pro
     return unreached((error as NodeJS.ErrnoException).code ?? 'no answer')
   } finally {
     timer.cancel()
-    // Ends whatever is still under way.
+    // Aborts what is still running.
     timeUp.abort()
   }
 }

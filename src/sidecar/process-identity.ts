@@ -1,15 +1,15 @@
 /**
- * Which process it was, told apart from a later one with the same number.
+ * The identity of a process, safe against reuse of its pid.
  *
- * A number alone says little: it is given again, and in the next container the same numbers begin anew. So an identity
- * is the number, the moment the process started, and the world (boot and container) in which both mean something.
+ * Pids are reused, and every container starts counting anew. So an identity is the pid, the start time of the process,
+ * and the boot and container in which both are valid.
  */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { type JsonObject } from '../kube/json.ts'
 
 export interface ProcessIdentity {
   readonly pid: number
-  /** In the kernel's own ticks. */
+  /** In clock ticks of the kernel. */
   readonly startTime: string
   readonly world: string
 }
@@ -32,7 +32,7 @@ export function readIdentity(value: JsonObject | undefined): ProcessIdentity | u
     : undefined
 }
 
-/** Whether that very process still runs. */
+/** Whether this process still runs. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   if (identity.world !== (await currentWorld())) return false
   if (identity.startTime === '') return answersSignals(identity.pid)
@@ -40,8 +40,8 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 }
 
 /**
- * Whether that process, or one that it started in its group, still runs. The kernel gives no number again while a group
- * is called by it, so a group without its leader can only be the one that was meant.
+ * Whether this process, or another one of its process group, still runs. The kernel does not reuse a pid while a
+ * process group has it, so a group without its leader is the right one.
  */
 export async function isGroupAlive(identity: ProcessIdentity): Promise<boolean> {
   if (await isAlive(identity)) return true
@@ -52,10 +52,10 @@ export async function isGroupAlive(identity: ProcessIdentity): Promise<boolean> 
   return false
 }
 
-/** Undefined for one that is gone, or dead and only not yet buried. */
+/** Undefined for a process that is gone or a zombie. */
 async function readStat(pid: number): Promise<ProcessStat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name stands in parentheses and may hold any of them itself.
+  // The name is in parentheses and may contain parentheses itself.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state = '', , group, startTime] = [fields[0], fields[1], fields[2], fields[19]]
   return startTime === undefined || 'ZX'.includes(state) ? undefined : { group: Number(group), startTime }
@@ -63,7 +63,7 @@ async function readStat(pid: number): Promise<ProcessStat | undefined> {
 
 function answersSignals(pid: number): boolean {
   try {
-    // Signal 0 only asks.
+    // Signal 0 only checks for existence.
     return process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'

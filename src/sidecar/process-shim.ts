@@ -1,9 +1,9 @@
 /**
- * The keeper: a process of its own beside each running action, `node keeper.js FOLDER`.
+ * The process shim: a separate process for each running action, `node process-shim.js FOLDER`.
  *
- * The sidecar may be killed at any moment; the program it started goes on. Somebody must stay to hear what the program
- * says, to end it when its time is up, and to write down how it ended. That is all a keeper does. It leads a process
- * group, which the program belongs to: whoever looks for what is left of an action looks for that group.
+ * The sidecar may be killed at any moment while the program continues. The shim reads the program's output, ends it on
+ * time-out, and records its outcome. It leads a process group that the program belongs to, so all remaining processes
+ * of an action are found by that group.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,10 +26,10 @@ import { readSaved, type SavedAction } from './action-folder.ts'
 import { claimDurably, writeDurably } from './durable-file.ts'
 import { ownIdentity } from './process-identity.ts'
 
-/** A program that has ended may leave others behind that hold its stdout; they are not waited for. */
+/** An ended program may leave children that hold its stdout; they are not waited for. */
 const drainMs = 1000
 
-/** On a full disk the end of an action is worth some patience. */
+/** Retries of writing the outcome, for a full disk. */
 const outcomeTries = 60
 
 const complaintLength = 65_536
@@ -39,7 +39,7 @@ const at = (name: string): string => path.join(folder, name)
 const stamp = (): string => new Date(clock.now()).toISOString()
 
 const saved = await readSaved(folder)
-// A clock's timers keep no process alive; a port that is listened to does.
+// The clock's timers are unreferenced; a port with a listener keeps the process alive.
 new MessageChannel().port1.on('message', () => undefined)
 if (saved && (await claimDurably(at('claim.json'), JSON.stringify(await ownIdentity())))) await keep(saved)
 process.exit(0)
@@ -51,7 +51,7 @@ async function keep({ spec, ...action }: SavedAction): Promise<void> {
   let child: ChildProcess | undefined
 
   const end = (reason: FailureReason): void => {
-    // The signal below comes back to this process, too: once is enough.
+    // The signal below also reaches this process: once is enough.
     if (ending) return
     ending = reason
     if (!child) return
@@ -70,14 +70,14 @@ async function keep({ spec, ...action }: SavedAction): Promise<void> {
   const said = listen(child, secrets)
   child.stdin?.on('error', () => undefined).end(text)
   const timer = clock.after(spec.timeoutMs, () => end('TimedOut'))
-  // Somebody may have wished for its end while it was being started.
+  // It may have been cancelled while it was started.
   if (await isCancelled()) end('Cancelled')
 
   const { code, signal, failure } = await ended
   timer.cancel()
   await said.settled
   await write(outcome({ code, signal, failure, ending, timeoutMs: spec.timeoutMs }, said.report(), said.complaint()))
-  // What did not end when asked to has had its time.
+  // The grace period is over.
   if (ending) signalGroup('SIGKILL')
 }
 
@@ -98,7 +98,7 @@ interface Listening {
   report(): ActionsReport
   /** The last line of stderr. */
   complaint(): string
-  /** All was heard that there was to hear. */
+  /** Resolves when all output is read. */
   readonly settled: Promise<void>
 }
 
@@ -115,25 +115,25 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
     while (isStale) {
       isStale = false
       const draft = at('progress.json.draft')
-      // Progress is worth no wait for the disk: after a crash of the machine there is nothing to show progress of.
+      // Progress is not synced to disk: after a crash of the machine the program is gone, too.
       await writeFile(draft, stringifyJson(report), { mode: 0o600 })
         .then(() => rename(draft, at('progress.json')))
         .catch(() => undefined)
     }
     writing = undefined
   }
-  const hear = byLine((line) => {
+  const onLine = byLine((line) => {
     const next = readActionsReport(line, report, hide)
     if (next === report) return
     report = next
     isStale = true
     writing ??= save()
   })
-  // The last line may end without a newline.
+  // The last line may lack a newline.
   child
     .stdout!.setEncoding('utf8')
-    .on('data', hear)
-    .once('end', () => hear('\n'))
+    .on('data', onLine)
+    .once('end', () => onLine('\n'))
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     isCut ||= complaint.length + text.length > complaintLength
     complaint = (complaint + text).slice(-complaintLength)
@@ -146,7 +146,7 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
   return {
     report: () => report,
     complaint() {
-      // Where it was cut, a part of a secret may stand: as much as the longest is left out.
+      // The text may have been cut inside of a secret: leave out as much as the longest secret.
       const whole = isCut ? complaint.slice(longestSecret) : complaint
       return cutText(hide(whole.trim()).split('\n').at(-1) ?? '', longestMessage)
     },
@@ -154,15 +154,15 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
   }
 }
 
-/** Hands on each whole line; a longer one than anybody should write is dropped, not collected. */
-function byLine(hear: (line: string) => void): (text: string) => void {
+/** Emits complete lines; an overlong line is dropped, not buffered. */
+function byLine(onLine: (line: string) => void): (text: string) => void {
   let rest = ''
   let isTooLong = false
   return (text) => {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
-      if (!isTooLong && line.length <= longestLine) hear(line)
+      if (!isTooLong && line.length <= longestLine) onLine(line)
       isTooLong = false
     }
     if (rest.length <= longestLine) return
@@ -183,7 +183,7 @@ function outcome(how: Circumstances, report: ActionsReport, complaint: string): 
     const message = `the program does not start (${failure.code ?? 'unknown error'})`
     return { ...base, state: 'failed', reason: 'NotStarted', message }
   }
-  // Many a program ends with 0 when it is asked to end: that is no success.
+  // Many programs exit with 0 on SIGTERM: that is no success.
   if (code === 0 && !ending) return { ...base, state: 'succeeded' }
   const [reason, what]: readonly [FailureReason, string] =
     ending === 'TimedOut'
@@ -219,11 +219,11 @@ function signalGroup(signal: NodeJS.Signals): void {
   try {
     process.kill(-process.pid, signal)
   } catch {
-    // Nobody is left.
+    // The group is gone.
   }
 }
 
-/** What must not be seen in messages: the input, and the variables that were chosen for this program. */
+/** The values to redact in messages: the input, and the variables of this program. */
 function secretsOf(input: Json, { name, key }: Pick<SavedAction, 'name' | 'key'>): readonly string[] {
   const harmless = new Set([name, key, process.env['PATH']])
   return [...actionTexts(input), ...Object.values(process.env)].filter(

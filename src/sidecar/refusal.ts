@@ -1,4 +1,4 @@
-/** What the sidecar says no to, and with which status of HTTP: one table for server, client and documentation. */
+/** The errors of the protocol with their HTTP status: one table for server, client and documentation. */
 
 export const refusals = {
   BadRequest: 400,
@@ -17,7 +17,7 @@ export const refusals = {
 
 export type RefusalReason = keyof typeof refusals
 
-/** Carries no more than what the caller may read. */
+/** Contains only what the caller may read. */
 export class SidecarRefusal extends Error {
   readonly reason: RefusalReason
 

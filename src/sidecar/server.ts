@@ -1,8 +1,8 @@
 /**
- * What the sidecar says on its socket: HTTP/1.1 and JSON. README.md has the table of requests.
+ * The sidecar's HTTP server: HTTP/1.1 and JSON. README.md has the table of requests.
  *
- * Whoever can reach it can send anything. So nothing is read before the token was seen, heads and bodies are bounded in
- * size and time, and an answer quotes neither token nor input.
+ * Clients are not trusted: no body is read before the token is verified, heads and bodies are limited in size and time,
+ * and an answer quotes neither token nor input.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -20,16 +20,16 @@ import { SidecarRefusal, refusals, refuseRequest } from './refusal.ts'
 import type { TokenCheck } from './token.ts'
 
 export interface ServerLimits {
-  /** A head, and then a body, must have arrived by then. */
+  /** The time limit for a head, and then for a body. */
   readonly requestMs: number
   readonly bodyBytes: number
-  /** How deep an input may be nested. */
+  /** The nesting limit of an input. */
   readonly inputDepth: number
-  /** At once. A further one takes the place of the oldest that has shown no token. */
+  /** The connection limit. A further one replaces the oldest unauthenticated connection. */
   readonly connections: number
-  /** Connections that clients with a token leave free, for health. */
+  /** Connections that authenticated clients leave free, for health probes. */
   readonly healthConnections: number
-  /** The longest a request may wait for a change. */
+  /** The longest that a request may wait for a change. */
   readonly waitMs: number
 }
 
@@ -55,7 +55,7 @@ export interface ServerOptions {
 export interface SidecarServer {
   /** `http://127.0.0.1:8787` */
   readonly url: string
-  /** Answers those who wait, and takes no more. */
+  /** Answers waiting requests and accepts no more. */
   close(): Promise<void>
 }
 
@@ -104,7 +104,7 @@ async function bind(server: Server, { host, port }: SidecarListenAddress): Promi
   }
 }
 
-/** What those who are still sending or reading get before a close cuts them off. */
+/** The time that requests in progress get before a close cuts them off. */
 const graceMs = 1000
 
 async function close(server: Server, stop: AbortController, clock: Clock): Promise<void> {
@@ -140,7 +140,7 @@ async function respond(
     }
   })
   const text = `${stringifyJson(body)}\n`
-  // Whoever is still sending what nobody reads would take the next answer for this one.
+  // The rest of an unread body would be parsed as the next request, so the connection is closed.
   const isUnread = !request.complete
   response.writeHead(status, {
     'content-type': 'application/json',
@@ -215,7 +215,7 @@ function handler(options: HandlerOptions): Handle {
       refuseRequest('Unauthorized', 'a valid bearer token is needed.')
     const end =
       pool.begin(request.socket) ?? refuseRequest('Overloaded', 'too many requests are waiting; try again later.')
-    // Not before the answer has left: an idle connection may be closed.
+    // Only after the answer is sent: an idle connection may be closed.
     response.once('close', end)
     return await route(request, url)
   }
@@ -244,7 +244,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** Returns at once, unless `since` names what is and `wait` allows to wait until it is not. */
+/** Returns at once, unless `since` is current and `wait` allows to wait for a change. */
 async function changed(
   request: IncomingMessage,
   query: URLSearchParams,
@@ -280,15 +280,16 @@ async function readBody(request: IncomingMessage, { bodyBytes }: ServerLimits): 
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size <= bodyBytes) chunks.push(chunk)
-    // Most clients listen only when they have sent everything: some more is read, and not kept, so that they hear why.
+    // Most clients read only after they have sent everything: a limited rest is read and dropped, so that they receive
+    // the error.
     else if (size > 8 * bodyBytes) break
   }
   if (size > bodyBytes) refuseRequest('TooLarge', `a body may have ${bodyBytes} bytes.`)
   try {
     return parseJson(Buffer.concat(chunks).toString())
   } catch {
-    // The parser's own words quote the body.
-    return refuseRequest('BadRequest', 'the body is no JSON.')
+    // The parser's message quotes the body.
+    return refuseRequest('BadRequest', 'the body is not valid JSON.')
   }
 }
 

@@ -12,9 +12,9 @@ import { tokenCheck } from './token.ts'
 export interface SidecarOptions {
   readonly clock: Clock
   readonly config: SidecarConfig
-  /** Where variables that are passed on come from. @default none */
+  /** The environment that actions may inherit variables from. @default none */
   readonly environment?: Variables | undefined
-  /** @default nobody hears it */
+  /** @default no log */
   readonly log?: ((line: string) => void) | undefined
   readonly limits?: Partial<ServerLimits> | undefined
 }
@@ -22,7 +22,7 @@ export interface SidecarOptions {
 export interface Sidecar {
   /** `http://127.0.0.1:8787` */
   readonly url: string
-  /** Takes no new actions; ends when those that run are done, or at once when the configuration says `leave`. */
+  /** Rejects new actions; resolves when the running ones have ended, or at once if the configuration says `leave`. */
   stop(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export async function startSidecar({
   limits,
 }: SidecarOptions): Promise<Sidecar> {
   const token = tokenCheck(config.tokenFile)
-  // Nobody is admitted by this; but a file that cannot be used is better known now.
+  // Reports an unusable token file at start-up.
   await token.admits(undefined)
   const unlock = lockState(config.stateDirectory)
   try {

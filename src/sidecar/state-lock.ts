@@ -1,11 +1,11 @@
-/** One sidecar a state directory: two would both answer for the same actions. */
+/** One sidecar per state directory: two would manage the same actions. */
 import { errorCode } from '../system/error-code.ts'
 import { makeFolder } from '../system/folder.ts'
 import { lockFolder } from '../system/folder-lock.ts'
 import { MusterError } from '../kube/errors.ts'
 
 /**
- * Makes the directory this process's own, until the returned function is called or the process ends.
+ * Locks the directory until the returned function is called or the process ends.
  * @throws SidecarStateUnusable
  */
 export function lockState(directory: string): () => void {

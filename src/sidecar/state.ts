@@ -1,14 +1,14 @@
 /**
- * From answers to one word: the state of the application is the first rule that holds.
+ * The state of the application: the first rule that matches the probe results.
  *
- * Rules are data in the configuration, so that the same sidecar serves any application. The state is what was seen, not
- * what somebody wished: a wish is an action, and this is how its effect is known.
+ * Rules are data in the configuration, so that the same sidecar serves any application. The state is observed, not
+ * desired: an action changes the application, and the state shows the effect.
  */
 import type { ProbeAnswer } from './probe.ts'
 
 export interface StateRule {
   readonly state: string
-  /** Conditions on the answer of this probe; without further ones it must be ok. */
+  /** Conditions on the result of this probe; without further ones it must be ok. */
   readonly probe?: string | undefined
   readonly ok?: boolean | undefined
   /** One of these. */
@@ -21,17 +21,17 @@ export interface StateRule {
 export interface SidecarState {
   /** A state of the configuration, or `unknown`. */
   readonly state: string
-  /** When state or reachability last changed, as this sidecar saw it; `?since=` takes it. */
+  /** When state or reachability last changed; for `?since=`. */
   readonly since: string
-  /** Every probe got an answer. */
+  /** Whether every probe got an answer. */
   readonly reachable: boolean
-  /** What probes had to complain of. */
+  /** The problems that the probes reported. */
   readonly message?: string | undefined
 }
 
 export type ProbeAnswers = ReadonlyMap<string, ProbeAnswer>
 
-/** Before anything was asked, and when no rule holds. */
+/** Before the first probe, and when no rule matches. */
 export const unknownState = 'unknown'
 
 export function stateOf(

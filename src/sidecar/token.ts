@@ -1,19 +1,19 @@
 /**
- * Who may ask: whoever shows one of the tokens in a file.
+ * Authentication by bearer tokens from a file.
  *
- * The file is read for every request, so a rotated Secret counts at once. It may hold several tokens, one a line: the new
- * one beside the old one, until everybody has it. Comparison takes the same time for any wrong token.
+ * The file is read for every request, so a rotated Secret takes effect at once. It may hold several tokens, one a line:
+ * old and new during a rotation. The comparison takes constant time.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { MusterError } from '../kube/errors.ts'
 
 export interface TokenCheck {
-  /** @throws SidecarConfigInvalid when the file cannot be read or holds no token: then nobody may */
+  /** @throws SidecarConfigInvalid when the file cannot be read or holds no token */
   admits(authorization: string | undefined): Promise<boolean>
 }
 
-/** What can be guessed protects nothing. */
+/** Shorter tokens can be guessed. */
 const shortestToken = 16
 
 export function tokenCheck(file: string): TokenCheck {
@@ -22,7 +22,7 @@ export function tokenCheck(file: string): TokenCheck {
       const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       const digest = digestOf(shown ?? '')
       let isKnown = false
-      // Every token is compared, whichever fits: how long it takes tells nothing.
+      // All tokens are compared, so that timing reveals nothing.
       for (const token of await readTokens(file)) if (timingSafeEqual(digestOf(token), digest)) isKnown = true
       return isKnown && shown !== undefined
     },

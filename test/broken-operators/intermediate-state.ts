@@ -128,7 +128,7 @@ export const intermediateState: readonly Specimen[] = [
     class: 'Sieve: intermediate state, resource leak',
     bug: 'lets its CR go, and then deletes what it made for it',
     law: 'finalizers',
-    says: /went before configmaps default\/sample\.kept was gone: its finalizer was taken away too early/,
+    says: /was deleted before configmaps default\/sample\.kept was: its finalizer was removed too early/,
     shownBy: undefined,
     make: (isCorrect) =>
       bareSubject({

@@ -247,7 +247,7 @@ export const promises: readonly Specimen[] = [
     class: 'Sieve: indirect, misconfiguration',
     bug: 'puts its child in place of what is there, with all that others have added',
     law: 'foreign fields',
-    says: /what somebody else added to configmaps default\/sample is gone/,
+    says: /what another client added to configmaps default\/sample is gone/,
     shownBy: ['add'],
     make: (isCorrect) =>
       bareSubject({
@@ -268,7 +268,7 @@ export const promises: readonly Specimen[] = [
     class: 'Sieve: indirect, service failure',
     bug: 'takes every entry that it did not write itself for rubbish',
     law: 'foreign fields',
-    says: /what somebody else added to configmaps default\/sample is gone/,
+    says: /what another client added to configmaps default\/sample is gone/,
     shownBy: ['add'],
     make: (isCorrect) =>
       bareSubject({
@@ -288,7 +288,7 @@ export const promises: readonly Specimen[] = [
     class: 'Sieve: security',
     bug: 'asks for more than it says it needs',
     law: 'access',
-    says: /it asks to list namespaces, which is not declared/,
+    says: /it sends list namespaces, which is not declared/,
     shownBy: undefined,
     make: (isCorrect) =>
       bareSubject({

@@ -1,6 +1,6 @@
 /**
- * Carries out what somebody else recorded: one request for each mutation, in order. Before the first is sent, all are checked:
- * against what the operator declared, and against what the cluster serves. If one is not as it should be, none is sent.
+ * Sends the recorded mutations of a program: one request each, in order. All of them are checked before the first is
+ * sent, against the declared outputs and against what the cluster serves. If one is invalid, none is sent.
  */
 import type { Client, PatchType } from '../../client/client.ts'
 import { withQuery } from '../../client/paths.ts'
@@ -19,34 +19,34 @@ import {
 } from '../mutation.ts'
 import { inOrder, type ReadMutation } from '../output-reader.ts'
 import { foldersOf, type OutputResources } from '../resource-list.ts'
-import { deletionOf, isTrial } from './deletion.ts'
+import { deletionOf, isDryRunMutation } from './deletion.ts'
 import { servedResource } from './served.ts'
 
-/** Where mutations of one folder are sent. */
+/** The target cluster of one folder. */
 export interface CarryOutTarget {
   readonly client: Client
-  /** Whose answers enter the caches; makes its requests as the operator. */
+  /** Its answers update the caches; it sends as the operator. */
   readonly writer: Writer
 }
 
 export interface CarryOutOptions {
   readonly targetOf: (folder: ClusterFolder) => CarryOutTarget
   readonly declared: OutputResources
-  /** For writes that do not say: the name of the operator. */
+  /** The default field manager: the name of the operator. */
   readonly fieldManager: string
-  /** Names of operators, under which nobody else may write. @default none */
+  /** Names of all operators, which no other operator may use as a field manager. @default none */
   readonly others?: (() => Iterable<string>) | undefined
-  /** The longest that one may take. @default the client's */
+  /** The time-out of one write. @default the client's */
   readonly timeoutMs?: number | undefined
-  /** Whether they may still leave: asked before each. @default always */
+  /** Whether the lease is still held: checked before each write. @default always */
   readonly isHeld?: (() => boolean) | undefined
 }
 
 export interface CarriedOut {
   readonly read: ReadMutation
-  /** Absent: it was done. */
+  /** Absent on success. */
   readonly error?: unknown
-  /** As the server answered; absent for what is gone, and for actions. */
+  /** The object in the answer; absent for deleted objects and for actions. */
   readonly object?: UntypedObject | undefined
 }
 
@@ -55,7 +55,7 @@ export interface CheckedMutations {
   readonly resource: Resource
 }
 
-/** @throws OutputRefused, UndeclaredOutput when anything in it may not be sent */
+/** @throws OutputRefused, UndeclaredOutput if any mutation is invalid */
 export async function checkMutations(
   mutations: readonly ReadMutation[],
   { targetOf, declared, fieldManager, others }: Omit<CarryOutOptions, 'timeoutMs' | 'isHeld'>,
@@ -90,7 +90,7 @@ export async function checkMutations(
   return checked
 }
 
-/** Those of a cluster and of its tools, and of Muster itself. */
+/** Field managers of the cluster, of its tools, and of Muster itself. */
 const reserved =
   /^(?:kubectl(?:-.*)?|kubelet|kube-(?:apiserver|controller-manager|scheduler)|before-first-apply|muster(?:-up)?)$/
 const longestManager = 128
@@ -101,8 +101,8 @@ function recordedManager({ fieldManager, options }: RecordedMutation): string | 
 }
 
 /**
- * Programs have field managers of their own, often one for each controller, and look for what they own under these names: so
- * they are kept. Under the name of somebody else a program would take away his fields as if he wanted that.
+ * Programs choose their field managers, often one per controller, and find their fields by these names: so they are
+ * kept. With the name of another operator a program could remove that operator's fields.
  */
 function checkManager(manager: string, taken: ReadonlySet<string>, file: string): void {
   if (manager.length > longestManager || /\p{C}/u.test(manager)) {
@@ -113,7 +113,7 @@ function checkManager(manager: string, taken: ReadonlySet<string>, file: string)
   throw refused(`${file}: it would be written as "${manager}", a field manager that belongs to ${whose}`)
 }
 
-/** One after the other; what fails does not stop the others, unless they are about the same object. */
+/** One after the other; a failure stops only further writes to the same object. */
 export async function carryOut(
   checked: readonly CheckedMutations[],
   options: CarryOutOptions,
@@ -131,7 +131,7 @@ export async function carryOut(
       if (options.isHeld?.() === false) throw termOver()
       done.push({ read, object: await send(read, resource, options) })
     } catch (error) {
-      // Gone already is what was wanted.
+      // A delete of a missing object is a success.
       const isGone = isMusterError(error, 'NotFound') && read.mutation.verb === 'Delete'
       if (!isGone) failed.add(key)
       done.push(isGone ? { read } : { read, error })
@@ -159,14 +159,14 @@ async function send(
     fieldManager: recordedManager(mutation) ?? fieldManager,
     ...(isValidation(validation) && { fieldValidation: validation }),
     ...(subresource !== undefined && { subresource }),
-    dryRun: isTrial(read),
+    dryRun: isDryRunMutation(read),
     timeoutMs,
   }
   const object = placed(content, mutation)
   switch (verb) {
     case 'Create':
       if (subresource === undefined) return await writer.create(resource, object, how)
-      // Evictions, bindings, tokens: actions, whose answers are no objects of a cache.
+      // Evictions, bindings, tokens: their answers are not cached objects.
       await client.request({
         method: 'POST',
         path: withQuery(resourcePath(resource, { namespace, name, subresource }), {
@@ -191,7 +191,7 @@ async function send(
   }
 }
 
-/** Where it is for, the metadata of the mutation says: a body may leave it out. */
+/** The mutation's metadata has name and namespace: a body may leave them out. */
 function placed(content: Json | undefined, { name, namespace }: RecordedMutation): UntypedObject {
   const body: JsonObject = isJsonObject(content) ? content : {}
   const metadata = isJsonObject(body['metadata']) ? body['metadata'] : {}
@@ -207,7 +207,9 @@ function kindIn(content: Json | undefined): string | undefined {
   return isJsonObject(content) && typeof content['kind'] === 'string' ? content['kind'] : undefined
 }
 
-/** Objects that are written more than once in one run, other than by apply: the second goes by what is old by then. */
+/**
+ * Objects that are written more than once in a run, other than by apply: the second write is based on a stale version.
+ */
 export function severalWrites(mutations: readonly ReadMutation[]): readonly string[] {
   const plain = mutations.filter(
     ({ folder, mutation: { verb, name } }) =>

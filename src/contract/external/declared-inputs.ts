@@ -1,6 +1,6 @@
 /**
- * What a program says it reads, in the words of the kit: so that the manager watches for it as narrowly as for any operator,
- * follows its references, and wakes it by what it declared and by nothing else.
+ * A program's `input-resources` as the kit's inputs: so that the manager watches as narrowly as for any operator,
+ * follows references, and triggers runs only by declared inputs.
  */
 import type { Resource } from '../../kube/kind.ts'
 import {
@@ -18,13 +18,13 @@ import type { ResourceType } from '../mutation.ts'
 import type { ExactResource, KindResource, ResourceList, ResourceReference } from '../resource-list.ts'
 import { selectionKey } from '../selection.ts'
 
-/** By `keyOf` of its type: all that the list speaks of. */
+/** All resources of the list, by `keyOf` of their type. */
 export type ServedInput = ReadonlyMap<string, Resource>
 
-/** References lead to references no further than this: nobody goes round in circles. */
+/** The length limit of a chain of references, against cycles. */
 const deepest = 4
 
-/** @throws InvalidController for an entry that contradicts what is served */
+/** @throws InvalidController for an entry that contradicts discovery */
 export function inputsOf(list: ResourceList, served: ServedInput): readonly Input[] {
   const at = (type: ResourceType): TypedResource => served.get(selectionKey(type))!
   const plain: readonly Input[] = [
@@ -38,7 +38,7 @@ export function inputsOf(list: ResourceList, served: ServedInput): readonly Inpu
         : labelled(at(entry), { ...entry, labels: matchLabels }),
     ),
     ...(list.kindResources ?? []).map((entry) => allOf(at(entry), entry)),
-    // What refers by its name is read for that alone.
+    // Referring objects selected by name are inputs, too.
     ...(list.resourceReferences ?? []).flatMap(({ referringResource }) =>
       isExact(referringResource) ? [exactName(at(referringResource), referringResource)] : [],
     ),
@@ -55,14 +55,14 @@ export function inputsOf(list: ResourceList, served: ServedInput): readonly Inpu
   return uniqueInputs(found.flatMap(chainOf))
 }
 
-/** All objects of a kind, or all of a namespace: those whose names begin with nothing. */
+/** All objects of a kind, or all of a namespace, as an empty name prefix. */
 function allOf(resource: TypedResource, { namespace }: { readonly namespace?: string }): Input {
   return namespace === undefined || !resource.namespaced
     ? whole(resource)
     : { select: 'prefix', resource, namespace, prefix: '' }
 }
 
-/** Whether what the input brings is what refers. One that refers by its name is that one alone. */
+/** Whether references start from the objects of this input. */
 function refersFrom(
   { referringResource: referring }: ResourceReference,
   from: Input,

@@ -1,11 +1,10 @@
 /**
- * How a recorded Delete is meant: what its body says, and what its options say, which are those of the URL, in one.
+ * The options of a recorded Delete: merged from its body and its options file, which holds the URL's parameters.
  *
- * Upstream writes down both. A server reads the URL only where there is no body; but a Delete that came without one is recorded
- * with an empty one, so an options file counts all the same. Where both tell what becomes of dependents, or how long there is
- * to wait, the body does, as on a server. What holds a deletion back counts wherever it stands: a trial or a condition too many
- * can be made up for, an object that is gone cannot. And what makes no sense is refused, not left out: that would be a
- * deletion nobody has asked for.
+ * Upstream records both. An API server reads the URL only without a body; but a Delete without a body is recorded with
+ * an empty one, so the options file counts, too. For propagation and grace period the body wins, as on a server. A dry
+ * run or a precondition counts in either place: a deletion that is held back can be repeated, a deleted object cannot
+ * be restored. Invalid options are rejected, not ignored: that would be a deletion that was not requested.
  */
 import type { DeleteOptions } from '../../client/client.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -29,12 +28,12 @@ export function deletionOf(read: Pick<ReadMutation, 'mutation' | 'content' | 'fi
     ...inUrl,
     ...inBody,
     ...(Object.keys(preconditions).length > 0 && { preconditions }),
-    dryRun: isTrial(read),
+    dryRun: isDryRunMutation(read),
   }
 }
 
-/** It is to change nothing, only to be tried. */
-export function isTrial({ mutation, content }: Pick<ReadMutation, 'mutation' | 'content'>): boolean {
+/** Whether the mutation is a dry run. */
+export function isDryRunMutation({ mutation, content }: Pick<ReadMutation, 'mutation' | 'content'>): boolean {
   const body = mutation.verb === 'Delete' && isJsonObject(content) ? content : {}
   return [mutation.options, body].some(({ dryRun }) =>
     Array.isArray(dryRun) ? dryRun.length > 0 : dryRun !== undefined && dryRun !== null,
@@ -60,7 +59,7 @@ function deletionIn(said: JsonObject, file: string): Omit<Deletion, 'dryRun'> {
   }
 }
 
-/** Reads members that must be of one form, if they are there. */
+/** Reads optional members of one type. */
 function reading<T extends Json>(
   said: JsonObject,
   file: string,

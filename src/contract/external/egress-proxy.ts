@@ -1,7 +1,7 @@
 /**
- * The only way out for a program that runs live: an HTTP proxy with a list of what may be reached. Whatever is not on it is
- * refused, and recorded. It listens on a socket in the file system, which is a door in the wall of a network namespace: inside,
- * a relay makes it the HTTP_PROXY that every program knows.
+ * The only network access of a program that runs live: an HTTP proxy with an allow list. Other targets are refused and
+ * recorded. It listens on a Unix socket, which is reachable from inside of the network namespace: there a relay offers
+ * it as the usual HTTP_PROXY.
  */
 import { createServer, request as send, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -11,10 +11,10 @@ import { MusterError } from '../../kube/errors.ts'
 export interface EgressOptions {
   /** `api.example.com:443`, `*.example.com`, `10.0.0.1:6443`. Without a port: 80 and 443. */
   readonly allow: readonly string[]
-  /** Whose way out it is: for messages. */
+  /** The operator, for messages. */
   readonly operator: string
   readonly onRefused?: (refusal: EgressRefusal) => void
-  /** At once. @default 64 */
+  /** The connection limit. @default 64 */
   readonly connections?: number
 }
 
@@ -26,17 +26,17 @@ export interface EgressRefusal {
 }
 
 export interface EgressProxy {
-  /** What was refused so far, the last hundred. */
+  /** The last hundred refusals. */
   readonly refused: readonly EgressRefusal[]
-  /** Where it listens on loopback, if it does. */
+  /** Its URL, if it listens on loopback. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** Of each run: a program can think of more addresses than anybody wants to be told of. */
+/** The limit of recorded refusals per run. */
 const mostRefusals = 100
 
-/** Listens on a socket in the file system; without one, on loopback. @throws InvalidFlag for an entry that cannot be read */
+/** Listens on a Unix socket; without a path, on loopback. @throws InvalidFlag for an invalid entry */
 export async function openEgressProxy(path: string | undefined, options: EgressOptions): Promise<EgressProxy> {
   const { operator, onRefused, connections = 64 } = options
   const isListed = readAllowList(options.allow)
@@ -52,12 +52,12 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
     const refusal = { operator, target, message }
     refused.push(refusal)
     if (refused.length > mostRefusals) refused.shift()
-    tell(refusal)
+    record(refusal)
     return false
   }
 
-  /** Each address once. */
-  const tell = (refusal: EgressRefusal): void => {
+  /** Reports each address once. */
+  const record = (refusal: EgressRefusal): void => {
     if (told.has(refusal.target) || told.size > mostRefusals) return
     told.add(refusal.target)
     const isLast = told.size > mostRefusals
@@ -102,7 +102,7 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
   server.on('request', (request: IncomingMessage, response: ServerResponse) => forward(request, response, admit))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    // Who may enter the folder of the socket may connect: a program has another uid than a manager that is root.
+    // Access is limited by the folder of the socket: the program of a root manager has another uid.
     const byPath = { path, readableAll: true, writableAll: true }
     server.listen(path === undefined ? { host: '127.0.0.1', port: 0 } : byPath, resolve)
   })
@@ -117,7 +117,7 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
   }
 }
 
-/** What is between two who are connected, and no part of what is sent. */
+/** Hop-by-hop headers, which are not forwarded. */
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -147,14 +147,14 @@ function forward(request: IncomingMessage, response: ServerResponse, admit: (tar
     ...target,
     path: `${url.pathname}${url.search}`,
     method: request.method ?? 'GET',
-    // Whom it is for, the address says, whatever the header did.
+    // The Host header follows from the URL, whatever the client sent.
     headers: { ...Object.fromEntries(headers), host: url.host },
-    // A connection of its own: nobody else's request comes after this one.
+    // No connection reuse between requests.
     agent: false,
   })
   upstream.on('response', (answer) => {
     const told = Object.entries(answer.headers).filter(([name]) => !ofConnection.has(name))
-    // How the answer is divided is between us and the program again.
+    // The transfer encoding is per connection.
     const { 'transfer-encoding': _, ...rest } = Object.fromEntries(told)
     response.writeHead(answer.statusCode ?? 502, rest)
     answer.on('error', () => response.destroy())
@@ -167,7 +167,7 @@ function forward(request: IncomingMessage, response: ServerResponse, admit: (tar
 }
 
 export interface EgressTarget {
-  /** In small letters, without brackets and without a last dot: what is compared is what is connected to. */
+  /** Lower case, without brackets and trailing dot: compared as it is connected to. */
   readonly host: string
   readonly port: number
 }
@@ -200,7 +200,7 @@ function readEntry(text: string): Entry {
   }
 }
 
-/** Of a CONNECT: `host:port`, and nothing else. */
+/** The target of a CONNECT: `host:port`. */
 export function readTarget(text: string): EgressTarget | undefined {
   const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
   return targetOf(host, port)
@@ -208,7 +208,7 @@ export function readTarget(text: string): EgressTarget | undefined {
 
 const longestHost = 253
 
-/** An address has many spellings; here it has one. */
+/** Normalizes an address. */
 function targetOf(host: string, port: string): EgressTarget | undefined {
   const origin = `http://${host}/`
   if (host === '' || !URL.canParse(origin)) return undefined

@@ -1,6 +1,6 @@
 /**
- * From a section of the configuration that names a program to an operator that the manager can host. The program itself is
- * asked nothing here: what it declares is asked where it is hosted, and again when there is another version of it.
+ * Turns a section of the configuration that names a program into an operator that the manager can host. The program is
+ * not started here: the host asks for its declarations, and again when its file changes.
  */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
@@ -21,20 +21,20 @@ export interface ProgramLoaderOptions {
   readonly clock?: Clock
   /** Files of the manager that no program may read, beside credentials and `.muster`: `ownFiles`. */
   readonly hidden?: readonly string[]
-  /** Names of all operators there are: no program may write under that of another. @default none */
+  /** Names of all operators: no program may use another's as a field manager. @default none */
   readonly others?: () => Iterable<string>
-  /** What keeps the network from being cut off here; undefined: nothing. @default it is tried, once a process */
+  /** Why the network cannot be cut off on this machine; undefined: it can. @default tested once per process */
   readonly canary?: () => Promise<string | undefined>
 }
 
-/** The program as the section wants it. @throws ModuleUnusable */
+/** The configured program. @throws ModuleUnusable */
 export async function programOf(
   { program: settings, outside, allowUnenforced }: Parameters<LoadProgram>[1],
   folder: string,
   { hidden = [], others, canary }: Omit<ProgramLoaderOptions, 'clock'> = {},
 ): Promise<HostedProgram> {
   const { command, args, env, live, controllers, resync } = settings
-  // The folder of the configuration itself may hold a whole project.
+  // The folder of the configuration may contain a whole project, so it is not readable.
   const shown = [...(settings.folder === '.' ? [] : [settings.folder]), ...settings.readable]
   const readable = shown.map((each) => path.resolve(folder, each))
   const absent = settings.readable.find((each) => !existsSync(path.resolve(folder, each)))
@@ -63,13 +63,13 @@ export function programLoader(options: ProgramLoaderOptions = {}): LoadProgram {
   const { clock = systemClock } = options
   return async (name, section, folder) => {
     const hosted = await programOf(section, folder, options)
-    // Sooner than its first run: who cannot be walled in is never started.
+    // Before the first run: a program without a sandbox is never started.
     await wallsOf(hosted, { name, clock })
     return { operator: bare(name), run: reconcileProgram, host: (hosting) => hostProgram(hosted, hosting) }
   }
 }
 
-/** An operator of which nothing is known but its name. */
+/** An operator with a name and no declarations. */
 export function bare(name: string): Operator {
   return {
     name,

@@ -160,7 +160,7 @@ describe('a program that misbehaves', () => {
     await host.start()
     expect(await run).toMatchObject({ entries: [{ operation: 'created', name: answer }] })
     expect(findings.map(describeFinding)).toEqual([
-      expect.stringMatching(/it wants to write what it does not declare: Unspecified\/Apply\/.*-body-answer\.yaml$/),
+      expect.stringMatching(/it writes without a declaration: Unspecified\/Apply\/.*-body-answer\.yaml$/),
     ])
     expect(sent).toHaveLength(1)
     expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })

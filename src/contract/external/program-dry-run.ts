@@ -1,10 +1,9 @@
 /**
- * What a program would have written, without writing it: it is run once on what is in the cluster, and each of its mutations
- * is sent as a dry run, so that what is shown is what the server would make of it.
+ * What a program would write, as a diff: it runs once on the cluster's state, and each of its mutations is sent as a
+ * dry run, so the diff shows the API server's result.
  *
- * A dry run leaves nothing behind. So what follows from an earlier write of the same run (a status of what is yet to be
- * created, something in a namespace that is) is shown as the program recorded it; and what it would want next, once all of
- * that is there, is not shown at all.
+ * A dry run stores nothing. So a mutation that depends on an earlier one of the same run (a status of a new object, an
+ * object in a new namespace) is shown as the program recorded it; and writes of later runs are not shown.
  */
 import path from 'node:path'
 import type { Client } from '../../client/client.ts'
@@ -22,7 +21,7 @@ import { inputsOfCluster } from '../inputs.ts'
 import { readInputResources, readOutputResources } from '../resource-list.ts'
 import { typesIn } from '../selection.ts'
 import { type CarriedOut, carryOut, type CheckedMutations, checkMutations, type CarryOutTarget } from './carry-out.ts'
-import { isTrial } from './deletion.ts'
+import { isDryRunMutation } from './deletion.ts'
 import { mutationObjectKey, shownObject, ledgerText } from './program-ledger.ts'
 import { askProgram, discard, type HostedProgram, runOnce } from './program-run.ts'
 import { openProgramFolder } from './programs-folder.ts'
@@ -31,7 +30,7 @@ import { servedResource } from './served.ts'
 export interface ProgramDryRunOptions {
   readonly name: string
   readonly hosted: HostedProgram
-  /** Of the one cluster, in all roles. */
+  /** The cluster, in all roles. */
   readonly client: Client
   readonly clock?: Clock
   readonly signal: AbortSignal
@@ -39,7 +38,7 @@ export interface ProgramDryRunOptions {
 
 const at = { cr: 'run', kind: 'Program', controller: 'program' } as const
 
-/** @throws NeedsCluster for a program that runs live; ExternalFailed, OutputRefused and what else a run may end with */
+/** @throws NeedsCluster for a program that runs live; ExternalFailed, OutputRefused and other errors of a run */
 export async function dryRunProgram(options: ProgramDryRunOptions): Promise<OperatorPlan> {
   const { name, hosted, client, clock = systemClock, signal } = options
   if (hosted.live) {
@@ -69,7 +68,7 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
       onRefused: () => undefined,
       hide,
     })
-    // Servers quote what they refuse.
+    // API servers quote rejected values, so the mutations' Secrets are redacted, too.
     for (const wanted of output.mutations) secrets.note(wanted.content as unknown as KubeObject | undefined)
     const targetOf = (): CarryOutTarget => dryTarget(client)
     const how = { targetOf, declared, fieldManager: name, others: hosted.others }
@@ -90,14 +89,14 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
       crs: [outcome],
     }
   } catch (error) {
-    // Without a cause: that would be the very words.
+    // Without a cause, which would hold the original text.
     throw isMusterError(error) ? new MusterError(error.name, hide(error.message)) : error
   } finally {
     discard(folder)
   }
 }
 
-/** The cluster, where nothing is done but looked at. */
+/** The cluster, with dry-run writes only. */
 function dryTarget(client: Client): CarryOutTarget {
   const dryRun = true
   return {
@@ -128,7 +127,7 @@ async function asItIs(
   }
 }
 
-/** What becomes of an object by all that is written to it. */
+/** An object after all of its writes. */
 interface Planned {
   readonly checked: CheckedMutations
   readonly before: KubeObject | undefined
@@ -156,7 +155,7 @@ function note(
     })
     return
   }
-  if (isTrial(read)) return
+  if (isDryRunMutation(read)) return
   const recorded = earlier?.after ?? (read.content as unknown as KubeObject | undefined)
   planned.set(key, { checked, before, after: verb === 'Delete' ? undefined : (object ?? recorded) })
 }

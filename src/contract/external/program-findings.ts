@@ -1,6 +1,6 @@
 /**
- * What is found about a program: told in the log, counted, and shown by whoever reports of the manager. A program is about
- * no CR in particular, so nothing stands on one as a condition.
+ * Findings about a program: logged, counted, and shown in the manager's reports. A program has no particular CR, so no
+ * CR gets a condition.
  */
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -16,22 +16,22 @@ export interface ProgramFindingsOptions extends Pick<OperatorHostOptions, 'log' 
   readonly clock: Clock
   readonly client: Client
   readonly signal: AbortSignal
-  /** Of a kind that it wrote, as a ledger calls it. */
+  /** The resource of a kind in a ledger. */
   readonly resourceOf: (kind: string) => Resource | undefined
-  /** It goes round in circles, or somebody undoes its work. */
+  /** A hot loop, or a conflict with another writer. */
   readonly onRepetition: () => void
 }
 
 export interface ProgramFindings {
-  /** Once, until it is over. */
+  /** Reported once, until it is resolved. */
   offence(about: Pick<Ledger, 'controller' | 'key'>, kind: Offence['kind'], message: string): void
-  /** A run has ended. */
+  /** Records a run. */
   note(ledger: Ledger): void
-  /** Nothing of what was told is so any more. */
+  /** Resolves all findings. */
   over(): void
 }
 
-/** A run of a program takes longer than a reconcile: what repeats itself does so more slowly. */
+/** Runs of a program are slower than reconciles, so the window for repetitions is longer. */
 const repetitionOptions = { ...defaultRepetition, windowMs: 60_000 }
 
 export function createProgramFindings(options: ProgramFindingsOptions): ProgramFindings {

@@ -1,14 +1,15 @@
 /**
- * The host of an operator that is a program: in whatever language, as long as it keeps the contract. To the manager it is one
- * host among others, with a lane, gates, a term, findings and a ledger for each run.
+ * The host of an operator that is a program, in any language. To the manager it is one host among others, with a lane,
+ * gates, a lease term, findings and a ledger for each run.
  *
- *     caches ─▶ directory ─▶ program (walled) ─▶ output ─▶ checked ─▶ carried out
+ *     caches ─▶ directory ─▶ program (sandboxed) ─▶ output ─▶ checked ─▶ carried out
  *
- * A program looks at everything at once, so there is one key, and one run at a time: when something that it declares has
- * changed. A run that crashes, hangs, or leaves what may not be sent changes nothing. One in which some controllers failed is
- * a partial success: what the others want is carried out, and it is tried again.
+ * A program reads all inputs at once, so there is one key and one run at a time, triggered by changes of declared
+ * inputs. A run that crashes, times out or leaves an invalid output changes nothing. A run in which some controllers
+ * failed is a partial success: the writes of the others are carried out, and the run is retried.
  *
- * Each run starts the file anew. So a new version needs no restart: it is noticed, asked what it declares, and run.
+ * Each run starts the file anew. So a new version needs no restart: the host notices the changed file, reads its
+ * declarations, and runs it.
  */
 import path from 'node:path'
 import type { Timer } from '../../clock/clock.ts'
@@ -40,22 +41,22 @@ import {
 } from './carry-out.ts'
 import { aside, reconcileProgram, type ProgramSituation, situationOf } from './program-reconcile.ts'
 import { programVersion } from './program.ts'
-import { isTrial } from './deletion.ts'
+import { isDryRunMutation } from './deletion.ts'
 import { createProgramFindings } from './program-findings.ts'
 import { openProgramInputs, type ProgramInputs } from './program-inputs.ts'
 import { entryOf, ledgerMutationOf, mutationObjectKey } from './program-ledger.ts'
 import { askProgram, discard, type HostedProgram, runOnce } from './program-run.ts'
 import { openProgramFolder } from './programs-folder.ts'
 
-/** One key: a program looks at everything at once. */
+/** One key: a program reads all inputs at once. */
 const theRun = 'run'
-/** What its runs are told under: which controllers a program has, only its results say. */
+/** The controller name of its ledgers: only the results of a run name its controllers. */
 const controller = 'program'
 const replaced = 'there is another version of it than the one that was started'
-/** How often somebody who goes round in circles may try. */
+/** The run interval of a program in a hot loop. */
 const throttleMs = 60_000
-/** How often it is looked whether there is another version. */
-const lookMs = 2000
+/** The interval of the check for a new version. */
+const versionCheckMs = 2000
 
 const roles: Readonly<Record<ClusterFolder, PlacementRole>> = {
   Configuration: 'configuration',
@@ -86,7 +87,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     UserWorkload: at(options.placement?.userWorkload),
   }
   const targetOf = (folder: ClusterFolder): CarryOutTarget => targets[folder]
-  /** Whether that is the cluster that it reads from. */
+  /** Whether the mutation targets the cluster that the program reads from. */
   const isHere = ({ read }: CheckedMutations): boolean => {
     const { placement } = options
     const role = roles[read.folder as ClusterFolder]
@@ -94,25 +95,25 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
   }
   const stopping = new AbortController()
   const around = { name, clock, signal: stopping.signal }
-  /** Versions of what it wrote, by object: what is different then was changed by somebody else. */
-  const ours = new Map<string, string>()
-  /** Kinds that it wrote, by how a ledger calls them. */
+  /** The resourceVersions of its own writes, by object: another version means a foreign change. */
+  const ownVersions = new Map<string, string>()
+  /** The resources that it wrote, by their kind in a ledger. */
   const writtenKinds = new Map<string, Resource>()
   let folder: string | undefined
   let gather: GatherFolder
   let declared: Declared | undefined
-  /** The version that was last seen on the disk: one that says what it declares, or one that cannot. */
-  let seen = ''
-  /** The version that could not say what it declares, until one can. */
-  let undeclared: string | undefined
+  /** The last version found on disk, whether its declarations could be read or not. */
+  let seenVersion = ''
+  /** The version whose declarations could not be read. */
+  let failedVersion: string | undefined
   let inputs: ProgramInputs | undefined
   let isStarted = false
-  let looking: Timer | undefined
+  let versionTimer: Timer | undefined
   let failures: Failures = noFailures
-  /** Counts the changes that others made of what it goes by. */
+  /** Counts foreign changes of its inputs. */
   let generation = 0
   let waiting: string | undefined
-  /** When it is run again though nothing has changed. */
+  /** The next run without a change. */
   let dueAt = 0
 
   const lane = scheduler.join(name, gates, async () => {
@@ -129,23 +130,23 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     clock,
     signal: stopping.signal,
     resourceOf: (kind) => writtenKinds.get(kind),
-    // Until what it goes by changes.
+    // Throttled until an input changes.
     onRepetition: () => lane.hold(theRun, throttleMs),
   })
 
-  // ── what it declares ───────────────────────────────────────────────────────────────────────────────────────
+  // ── declarations ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Undefined: nobody wants to know any more. */
+  /** Undefined: the host is stopping. */
   async function declare(): Promise<ProgramInputs | undefined> {
-    const version = (seen = programVersion(hosted.program))
+    const version = (seenVersion = programVersion(hosted.program))
     if (declared?.version !== version) {
-      const isAnother = declared !== undefined
-      undeclared = version
-      declared = { version, ...(await asked()) }
-      undeclared = undefined
+      const isReplaced = declared !== undefined
+      failedVersion = version
+      declared = { version, ...(await readDeclarations()) }
+      failedVersion = undefined
       close()
       dueAt = 0
-      if (isAnother) log({ operator: name, replaced: true })
+      if (isReplaced) log({ operator: name, replaced: true })
     }
     inputs ??= await openProgramInputs({
       operator,
@@ -155,12 +156,12 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       clock,
       folder: gather,
       onChange,
-      onLoaded: () => wake(),
+      onLoaded: () => trigger(),
       onKinds(how) {
         close()
         client.discovery.invalidate()
-        // A definition that goes is served for a moment yet.
-        if (how === 'came') wake()
+        // A deleted CRD is still served for a moment.
+        if (how === 'came') trigger()
         else lane.addAfter(theRun, 1000, 'resync')
       },
       log,
@@ -170,7 +171,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     return inputs
   }
 
-  async function asked(): Promise<Omit<Declared, 'version'>> {
+  async function readDeclarations(): Promise<Omit<Declared, 'version'>> {
     return {
       inputs: await askProgram('input-resources', hosted, around, readInputResources),
       outputs: await askProgram('output-resources', hosted, around, readOutputResources),
@@ -182,28 +183,28 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     inputs = undefined
   }
 
-  /** Its own writes are not among these: the cache is silent about them. */
+  /** The cache does not report the program's own writes. */
   function onChange({ resource, before, after }: InputChange): void {
     if (!isStarted) return
     const { name: called = '', namespace } = (after ?? before)!.metadata
-    // Who changes what it wrote may be at odds with it; all else is a reason to think again.
-    if (!ours.has(mutationObjectKey({ resource, name: called, namespace }))) {
+    // A change of its own output may be a conflict; any other change lifts the throttle.
+    if (!ownVersions.has(mutationObjectKey({ resource, name: called, namespace }))) {
       generation++
       lane.release(theRun)
     }
-    wake()
+    trigger()
   }
 
-  function wake(): void {
+  function trigger(): void {
     if (isStarted) lane.add(theRun)
   }
 
-  function look(): void {
-    looking = clock.after(lookMs, look)
+  function checkVersion(): void {
+    versionTimer = clock.after(versionCheckMs, checkVersion)
     const version = programVersion(hosted.program)
-    // Once for each version: whether it can be run is not known before it is asked, and how often it is asked, its failures say.
-    if (version === seen) return
-    seen = version
+    // Once per version: after a failure the back-off decides about the next attempt.
+    if (version === seenVersion) return
+    seenVersion = version
     lane.release(theRun)
     lane.add(theRun)
   }
@@ -211,8 +212,8 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
   // ── a run ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function work(): Promise<void> {
-    if (undeclared === programVersion(hosted.program) && clock.now() < dueAt) {
-      // No change of what it reads mends that: it is not asked again before its back-off is over.
+    if (failedVersion === programVersion(hosted.program) && clock.now() < dueAt) {
+      // No change of an input helps here: wait for the back-off.
       lane.addAfter(theRun, dueAt - clock.now(), 'retry')
       return
     }
@@ -223,7 +224,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       return
     }
     waiting = undefined
-    // Whoever has loaded it wakes us.
+    // `onLoaded` triggers the next run.
     if (read.isPending()) return
     const isHeld = term ? term.begin() : () => true
     if (!isHeld) {
@@ -232,7 +233,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     }
     const { changes, objects } = await read.layOut()
     if (changes === 0 && clock.now() < dueAt) {
-      // Nothing that it reads is different; when it is due all the same is still to come.
+      // The inputs are unchanged, and the resync is not due yet.
       lane.addAfter(theRun, dueAt - clock.now(), 'resync')
       return
     }
@@ -243,7 +244,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     if (ledger.waiting !== undefined) lane.add(theRun, 'resync')
   }
 
-  /** What is to be carried out, by how it is told. */
+  /** The recorded mutations, by their ledger form. */
   const recorded = new WeakMap<object, CheckedMutations>()
 
   async function once({ view, live, isHeld }: ProgramSituation, execute: Execute): Promise<Ledger> {
@@ -251,14 +252,14 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     const secrets = meetSecrets()
     for (const object of view.reads) secrets.note(object)
     const hidden = (text: string): string => maskText(text, secrets.values)
-    const hold = hosted.live && endWith(isHeld)
+    const guard = hosted.live && abortWithoutLease(isHeld)
     const steps = ['Run']
     let entries: readonly LedgerEntry[] = []
     try {
       const output = await aside(live, () =>
         runOnce(hosted, {
           ...around,
-          ...(hold && { signal: hold.signal }),
+          ...(guard && { signal: guard.signal }),
           input: gather.path,
           folder: folder!,
           now: ledger.startedAt,
@@ -267,11 +268,11 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
           hide: hidden,
         }),
       )
-      // What one version wants is not judged by what another declared.
+      // The output of a new version is not checked against the declarations of the old one.
       if (programVersion(hosted.program) !== declared!.version) return { ...ledger, path: steps, waiting: replaced }
       steps.push('Check')
       for (const { file } of output.mutations.filter((each) => each.folder === unspecifiedFolder)) {
-        findings.offence(ledger, 'undeclaredWrite', `it wants to write what it does not declare: ${hidden(file)}`)
+        findings.offence(ledger, 'undeclaredWrite', `it writes without a declaration: ${hidden(file)}`)
       }
       for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', hidden(twice))
       const checked = await checkMutations(output.mutations, sending())
@@ -294,12 +295,12 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       if (reason === 'UndeclaredOutput') findings.offence(ledger, 'undeclaredWrite', message)
       return { ...ledger, path: steps, entries, failure }
     } finally {
-      hold?.release()
+      guard?.release()
     }
   }
 
-  /** What one that runs live does itself, nobody can hold back: it is ended as soon as another replica may work. */
-  function endWith(isHeld: () => boolean): { readonly signal: AbortSignal; release(): void } {
+  /** Calls of a live program cannot be fenced: it is ended as soon as another replica may lead. */
+  function abortWithoutLease(isHeld: () => boolean): { readonly signal: AbortSignal; release(): void } {
     const over = new AbortController()
     let timer = clock.after(250, check)
     function check(): void {
@@ -327,13 +328,13 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       writtenKinds.set(kindText(resource), resource)
       const outcome = outcomes[index]!
       const isSeen = isRead && (inputs?.sees(resource, called) ?? false)
-      const entry = entryOf({ checked: each, before: known[index], isSeen, ours: ours.get(key), outcome })
-      // Nothing has come of a trial.
-      if (isTrial(each.read)) return entry
+      const entry = entryOf({ checked: each, before: known[index], isSeen, ours: ownVersions.get(key), outcome })
+      // A dry run changed nothing.
+      if (isDryRunMutation(each.read)) return entry
       const { resourceVersion } = (outcome.result === 'done' && outcome.object?.metadata) || {}
-      if (each.read.mutation.verb === 'Delete') ours.delete(key)
+      if (each.read.mutation.verb === 'Delete') ownVersions.delete(key)
       else if (resourceVersion !== undefined && each.read.mutation.subresource === undefined) {
-        ours.set(key, resourceVersion)
+        ownVersions.set(key, resourceVersion)
       }
       return entry
     })
@@ -356,7 +357,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     })
   }
 
-  // ── what came of it ────────────────────────────────────────────────────────────────────────────────────────
+  // ── results ────────────────────────────────────────────────────────────────────────────────────────────────
 
   function openLedger(): Ledger {
     return {
@@ -377,30 +378,30 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     const why = `${what.join(', ')}, which the cluster does not serve`
     if (why !== waiting) end({ ...openLedger(), waiting: why })
     waiting = why
-    // A definition is there a moment before it is served; what no definition brings, nobody tells of.
+    // A CRD exists a moment before its kind is served; other missing kinds have no event.
     lane.addAfter(theRun, on.isComing() ? 1000 : throttleMs, 'resync')
   }
 
   function end(ran: Ledger): void {
     const { failure } = ran
     failures = failure ? countFailure(failures, failure) : noFailures
-    const again =
+    const requeueMs =
       ran.waiting === undefined
         ? failure
           ? (reconcileRetryDelay(failure, failures) ?? resyncMs)
           : resyncMs
         : undefined
-    const ledger: Ledger = { ...ran, ...(again !== undefined && { requeueAfterMs: again }) }
+    const ledger: Ledger = { ...ran, ...(requeueMs !== undefined && { requeueAfterMs: requeueMs }) }
     options.onLedger?.(ledger)
     metrics?.count(ledger, clock.now() - ledger.startedAt)
     const line: JsonObject = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || ledger.waiting !== undefined || 'done' in line)) log(line)
     findings.note(ledger)
     if (!failure && !ledger.entries.some(isWrite)) findings.over()
-    if (again === undefined) return
-    dueAt = clock.now() + again
-    lane.addAfter(theRun, again, failure ? 'retry' : 'resync')
-    // What follows from its own writes it decides in its next run, if they are among what it reads.
+    if (requeueMs === undefined) return
+    dueAt = clock.now() + requeueMs
+    lane.addAfter(theRun, requeueMs, failure ? 'retry' : 'resync')
+    // It reacts to its own writes in its next run, if it reads them.
     if (ledger.entries.some(isWrite)) lane.add(theRun, 'resync')
   }
 
@@ -411,7 +412,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       await declare()
       if (stopping.signal.aborted) return
       isStarted = true
-      looking = clock.after(lookMs, look)
+      versionTimer = clock.after(versionCheckMs, checkVersion)
       lane.add(theRun, 'resync')
     },
     idle: () => lane.idle(),
@@ -420,9 +421,9 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       if (others) lane.regate(others)
     },
     async stop() {
-      // Nothing is half done by that: what a run wants is carried out when it has ended, or not at all.
+      // Safe at any moment: the output of a run is carried out after its end, or not at all.
       stopping.abort()
-      looking?.cancel()
+      versionTimer?.cancel()
       await lane.leave()
       close()
       if (folder !== undefined) discard(folder)

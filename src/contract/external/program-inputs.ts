@@ -1,9 +1,9 @@
 /**
- * The inputs of a program: watched in the shared caches as those of every operator, and laid out as a directory in which
- * only what changed is written anew.
+ * The inputs of a program: watched in the shared caches like those of every operator, and laid out as a directory in
+ * which only changed files are written.
  *
- * A kind that is not served is not the same as a kind of which there is nothing: from the directory a program could not tell,
- * and might take away what it made for objects that it does not see. So it waits until all that it declares is served.
+ * A kind that is not served is not the same as a kind without objects: in the directory they look alike, and the
+ * program might delete what it made for objects that it does not see. So it waits until all declared kinds are served.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
@@ -29,37 +29,37 @@ import { inputsOf } from './declared-inputs.ts'
 import { servedResource } from './served.ts'
 
 export interface ProgramInputsOptions {
-  /** Without controllers, and with nothing declared: what is declared is the list. */
+  /** The operator without controllers and declarations: `list` has those. */
   readonly operator: Operator
   readonly list: ResourceList
   readonly client: Client
   readonly cache: SharedCache
   readonly clock: Clock
-  /** Where they are laid out. */
+  /** The directory. */
   readonly folder: GatherFolder
-  /** Something that it reads is different, and somebody else did it. */
+  /** An input changed, by another writer. */
   readonly onChange: (change: InputChange) => void
-  /** What a reference led to is there. */
+  /** A referenced object is loaded. */
   readonly onLoaded: () => void
-  /** A kind came or went: these inputs are of no use any more. */
+  /** A kind appeared or disappeared: these inputs are obsolete. */
   readonly onKinds: (how: 'came' | 'went') => void
   readonly log: Log
-  /** Nobody waits for them any more. */
+  /** The host is stopping. */
   readonly signal: AbortSignal
 }
 
 export interface ProgramInputs {
-  /** Declared, and not served: it waits. */
+  /** Declared kinds that are not served: the program waits. */
   readonly missing: readonly ResourceType[]
-  /** Whether one of them is about to be: its definition is there. */
+  /** Whether a CRD of one of them exists. */
   isComing(): boolean
-  /** A reference leads to what is not loaded yet. */
+  /** Whether a referenced object is still being loaded. */
   isPending(): boolean
-  /** Brings the directory up to date. Says how many files changed, and what is in them. */
+  /** Syncs the directory. Returns the number of changed files, and the objects. */
   layOut(): Promise<{ readonly changes: number; readonly objects: readonly UntypedObject[] }>
-  /** Whether an object of this name is among what it reads: then its absence is known. */
+  /** Whether an object of this name is an input: then its absence is known. */
   sees(resource: Resource, name: ObjectName): boolean
-  /** As the caches have it. */
+  /** Reads the cache. */
   peek(resource: Resource, name: ObjectName): KubeObject | undefined
   stop(): void
 }
@@ -78,10 +78,10 @@ const definitions: Resource = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 }
-/** What is served is asked for no more often than this. */
+/** The minimum interval of discovery. */
 const discoveryMs = 60_000
 
-/** Resolves when all that is declared is loaded, or something of it is missing. @throws InvalidController */
+/** Resolves when all inputs are loaded, or a kind is missing. @throws InvalidController */
 export async function openProgramInputs(options: ProgramInputsOptions): Promise<ProgramInputs> {
   const { operator, list, client, folder, clock } = options
   const types = typesIn(list)
@@ -91,22 +91,22 @@ export async function openProgramInputs(options: ProgramInputsOptions): Promise<
   const served = new Map(types.map((type, at) => [selectionKey(type), found[at]!]))
   const own = inputsOf(list, served)
   const coverage = coverageOf(own)
-  // The Namespaces around are laid out, too; but they are none of its inputs, and wake nobody.
+  // Namespaces are laid out, too, but are no inputs, and trigger nothing.
   const declaredInputs = uniqueInputs([...own, whole(served.get(selectionKey(namespacesType)) ?? namespaces)])
   const known: Operator = { ...operator, declaredInputs, inputs: kindsOf(declaredInputs) }
   const intake: InputTracker = createInputTracker({
     operator: known,
     client,
-    // Who applies decides by what it owns already.
+    // A program that applies reads managedFields.
     cache: managed(options.cache),
     onChange(change) {
       const { resource, before, after } = change
-      // Of two names in a namespace the whole namespace is watched.
+      // Two names in a namespace are watched as the whole namespace, so filter.
       const isSeen = [before, after].some((each) => each && coverage.shows(resource, each, intake.references))
       if (isSeen) options.onChange(change)
     },
     onNamed: (_, __, object) => {
-      // What is newly referred to, and was there all the time, is news to it.
+      // An existing object that is newly referenced is a change to the program.
       if (object) options.onLoaded()
     },
     onKind: (resource) => {
@@ -126,7 +126,7 @@ export async function openProgramInputs(options: ProgramInputsOptions): Promise<
     isPending: () => !intake.pending()[Symbol.iterator]().next().done,
     async layOut() {
       if (!discovered || clock.now() - discovered.at >= discoveryMs) {
-        // It is about no names, and so past every name map.
+        // Discovery has no object names, so it bypasses the name map.
         const plain = createClient({ transport: client.transport, clock, flow: false })
         discovered = { at: clock.now(), files: await discoveryOf(plain) }
       }
@@ -144,7 +144,7 @@ export async function openProgramInputs(options: ProgramInputsOptions): Promise<
 
 const namespacesType: ResourceType = { group: '', version: 'v1', resource: 'namespaces' }
 
-/** Whatever is or is not there under this name: labels and references cannot say. */
+/** Whether the name alone decides; labels and references cannot. */
 function holds(input: Input, { name, namespace }: ObjectName): boolean {
   if (input.select === 'kind') return true
   if (input.select === 'labels' || input.select === 'reference') return false
@@ -160,7 +160,7 @@ function managed(cache: SharedCache): SharedCache {
   return { ...cache, subscribe: (resource, wish) => cache.subscribe(resource, { ...wish, managedFields: true }) }
 }
 
-/** Nothing is cached for one that waits, but the definitions that it waits for. */
+/** A waiting program caches only the CRDs that it waits for. */
 async function waitFor(
   missing: readonly ResourceType[],
   { cache, operator, onKinds, signal }: ProgramInputsOptions,
@@ -169,7 +169,7 @@ async function waitFor(
   const subscription: Subscription = cache.subscribe(definitions, {
     consumer: operator.name,
     onEvent: (event) => {
-      // One that is there already is on its way: see `isComing`.
+      // An existing CRD is about to be served: see `isComing`.
       const isNews = event.type !== 'added' || !event.initial
       if (isNews && names.has(event.object.metadata.name ?? '')) onKinds('came')
     },

@@ -1,4 +1,4 @@
-/** What a run of a program came to, in the form that every run has: so that logs, metrics and costs tell of it alike. */
+/** The ledger of a program's run, in the same form as of every run, for logs, metrics and costs. */
 import { equalJson, type JsonObject } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
@@ -7,9 +7,9 @@ import { kindText } from '../../operator/entry.ts'
 import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
 import type { Mutation, MutationOutcome } from '../../operator/plan.ts'
 import type { CheckedMutations } from './carry-out.ts'
-import { isTrial } from './deletion.ts'
+import { isDryRunMutation } from './deletion.ts'
 
-/** What a write is in the words of the kit: enough to be told, counted and traced. It is carried out as it was recorded. */
+/** A write as a kit mutation, for ledger, metrics and traces. It is carried out as it was recorded. */
 export function ledgerMutationOf({ read: { mutation, content }, resource }: CheckedMutations): Mutation {
   const { verb, subresource, name, generateName, namespace } = mutation
   const at = { subject: subjectOf({ resource, name: name || generateName, namespace }), resource }
@@ -27,7 +27,7 @@ export interface PlacedMutation {
   readonly namespace?: string | undefined
 }
 
-/** Of an object, in all places. */
+/** The key of an object, in all maps. */
 export function mutationObjectKey({ resource, name, namespace = '' }: PlacedMutation): string {
   return `${formatResource(resource)} ${namespace}/${name}`
 }
@@ -38,11 +38,11 @@ function subjectOf({ resource, name, namespace }: PlacedMutation): string {
 
 export interface SentMutation {
   readonly checked: CheckedMutations
-  /** As it was known before. */
+  /** The cached object before the write. */
   readonly before: KubeObject | undefined
-  /** That there was none is known, and not only that nobody looked. */
+  /** Whether its absence is known, because it is an input. */
   readonly isSeen: boolean
-  /** The version that its last write of the object made. */
+  /** The resourceVersion of the program's last write. */
   readonly ours: string | undefined
   readonly outcome: MutationOutcome
 }
@@ -72,13 +72,13 @@ function operationOf(
 ): Operation {
   const { verb, subresource } = checked.read.mutation
   if (outcome.result === 'failed') return 'failed'
-  if (isTrial(checked.read)) return 'unchanged'
+  if (isDryRunMutation(checked.read)) return 'unchanged'
   if (verb === 'Delete') return 'deleted'
   const version = after?.metadata.resourceVersion
   if (version !== undefined && (version === before?.metadata.resourceVersion || version === ours)) return 'unchanged'
   if (subresource !== undefined) return subresource === 'status' ? 'statusWritten' : 'acted'
   if (verb === 'Create' || (isSeen && !before)) return 'created'
-  // What it had written was something else by now: somebody changed it.
+  // Another version than its last write: a foreign change.
   const isForeign = ours !== undefined && before !== undefined && before.metadata.resourceVersion !== ours
   return isForeign ? 'corrected' : 'updated'
 }
@@ -88,7 +88,7 @@ function changedFields(before: KubeObject, after: KubeObject): readonly string[]
   return equalJson(one, other) ? [] : fieldChanges(one, other).map(({ path }) => path)
 }
 
-/** Without what a server keeps for itself. */
+/** Without fields that the API server manages. */
 export function shownObject(object: KubeObject): JsonObject {
   const { metadata, apiVersion: _a, kind: _k, ...rest } = object
   const { managedFields: _m, resourceVersion: _r, uid: _u, generation: _g, creationTimestamp: _c, ...meta } = metadata

@@ -1,6 +1,6 @@
 /**
- * A run of a program in the form in which the manager drives runs: so that what stands around those of other operators
- * (noted for health, measured for costs, traced) stands around these. It has no CR and no steps; what it does is `once`.
+ * A run of a program in the form in which the manager drives runs, so that health, cost and tracing apply to it, too.
+ * It has no CR and no steps; its work is `once`.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -11,7 +11,7 @@ import { type LiveCommandOptions, type Live, offline } from '../../operator/live
 import { noMemory, type Situation } from '../../operator/reconcile.ts'
 
 export interface ProgramSituation extends Omit<Situation<KubeObject>, 'view'> {
-  /** What is laid out for it. */
+  /** The objects in its directory. */
   readonly view: { readonly reads: readonly KubeObject[] }
   readonly isHeld: () => boolean
   readonly once: (situation: ProgramSituation, execute: Execute) => Promise<Ledger>
@@ -26,7 +26,7 @@ export const reconcileProgram: RunReconcile = async (situation, execute) => {
 export interface ProgramRun extends Pick<ProgramSituation, 'operator' | 'isHeld' | 'once'> {
   readonly controller: string
   readonly key: string
-  /** What is laid out for it. */
+  /** The objects in its directory. */
   readonly objects: readonly KubeObject[]
   readonly clock: Clock
 }
@@ -47,7 +47,7 @@ interface Command extends LiveCommandOptions {
   readonly run: () => Promise<void>
 }
 
-/** A program is outside of this process as a command in a container is: whoever measures does not count its time as ours. */
+/** A program runs outside of this process, like a command in a container: its time is not counted as ours. */
 const outside: Live = {
   ...offline,
   async exec(_, __, command) {
@@ -56,7 +56,7 @@ const outside: Live = {
   },
 }
 
-/** Waits for what is done elsewhere. */
+/** Awaits work outside of this process. */
 export async function aside<T>(live: Live, work: () => Promise<T>): Promise<T> {
   let result: T | undefined
   const command: Command = {

@@ -1,6 +1,6 @@
 /**
- * One run of a program: started behind its walls on a directory of inputs, ended when it takes too long, and what it left
- * read as that of a stranger.
+ * One run of a program: started in its sandbox on a directory of inputs, ended on time-out; its output is read as
+ * untrusted.
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -24,21 +24,21 @@ import {
   runProgram,
 } from './program.ts'
 
-/** A program, and what it may. */
+/** A program and its permissions. */
 export interface HostedProgram {
   readonly program: ExternalProgram
   readonly limits?: Partial<ProgramLimits>
-  /** It may have the machine's network, where that cannot be cut off. @default false: it is refused then */
+  /** Whether it may run with network access where that cannot be cut off. @default false: it is refused */
   readonly allowNetwork?: boolean
-  /** What keeps the network from being cut off here; undefined: nothing. @default it is tried, once a process */
+  /** Why the network cannot be cut off on this machine; undefined: it can. @default tested once per process */
   readonly canary?: () => Promise<string | undefined>
-  /** It runs live: with a kubeconfig to the user-workload cluster, and a way out to nothing but what is listed. */
+  /** It runs live: with a kubeconfig to the user-workload cluster, and egress to the listed targets only. */
   readonly live?: { readonly allow: readonly string[] }
   /** Which of its controllers run. @default all */
   readonly controllers?: readonly string[]
-  /** Names of operators, under which nobody else may write. @default none */
+  /** Names of all operators, which no program may use as a field manager. @default none */
   readonly others?: () => Iterable<string>
-  /** Runs it after this time even if nothing changed: for what depends on time alone. @default 600_000 */
+  /** Runs it after this time even without a change: for what depends on time alone. @default 600_000 */
   readonly resyncMs?: number
 }
 
@@ -48,7 +48,7 @@ export interface Around {
   readonly signal: AbortSignal
 }
 
-/** What its walls are made of. @throws NetworkNotCut where there are none, and nobody said that it may do without */
+/** Its sandbox. @throws NetworkNotCut where there is none, and the configuration does not allow to run without */
 export async function wallsOf(
   { canary, allowNetwork = false }: HostedProgram,
   { name, clock }: Pick<Around, 'name' | 'clock'>,
@@ -56,13 +56,13 @@ export async function wallsOf(
   const trouble = await (canary ?? (() => networkTrouble(clock)))()
   if (trouble === undefined) return 'cut'
   if (allowNetwork) return 'open'
-  // In a log there is no more than this.
+  // Log lines are limited.
   const cure =
     'With allowUnenforced: true it would be run all the same, with the network and the files of this machine.'
   throw new MusterError('NetworkNotCut', `${name}: ${trouble}. ${cure}`)
 }
 
-/** What it answers to `input-resources` or `output-resources`. @throws ExternalFailed, and what `read` does */
+/** The program's `input-resources` or `output-resources`. @throws ExternalFailed, and the errors of `read` */
 export async function askProgram<T>(
   command: string,
   hosted: HostedProgram,
@@ -77,15 +77,15 @@ export async function askProgram<T>(
 }
 
 export interface RunOnceOptions extends Around {
-  /** Its inputs. */
+  /** The input directory. */
   readonly input: string
-  /** A folder for what it needs beside; what this leaves there is of no use to anybody. */
+  /** A scratch folder; its content is discarded. */
   readonly folder: string
   readonly now: number
-  /** For one that runs live. */
+  /** For a live run. */
   readonly kubeconfig?: (() => Promise<string>) | undefined
   readonly onRefused: (refusal: EgressRefusal) => void
-  /** Masks what Secrets among its inputs hold. What it printed and wrote is masked before it is cut. */
+  /** Redacts values of Secrets among its inputs. Its output is redacted before it is truncated. */
   readonly hide: Hide
 }
 
@@ -94,7 +94,7 @@ export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): P
   const output = mkdtempSync(path.join(options.folder, 'output-'))
   try {
     const { code, stderr, trouble } = await start(hosted, options, output)
-    // Killed, or ended before it said what became of its controllers: what lies there is half of something.
+    // Killed, or ended without results: its output is incomplete.
     if (trouble !== undefined || (code !== 0 && code !== 1)) {
       throw failed(options.name, hosted, { code, trouble, stderr }, options.hide)
     }
@@ -106,18 +106,18 @@ export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): P
   }
 }
 
-/** Whatever a program has made of it. */
+/** Removes the folder, whatever a program has left in it. */
 export function discard(folder: string): void {
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   try {
     remove()
   } catch {
     try {
-      // Folders that not even their owner may look into.
+      // Folders without permissions for their owner.
       unlock(folder)
       remove()
     } catch {
-      // What cannot be removed is left to whoever cleans the machine: it must not keep anybody from running.
+      // A folder that cannot be removed must not block further runs.
     }
   }
 }
@@ -144,7 +144,7 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   const socket = path.join(folder, 'egress.sock')
   rmSync(socket, { force: true })
   const allow = [...live.allow, ...serversIn(text)]
-  // Where nothing can be enforced, whoever goes by its environment is still kept to the list, and the rest of that is recorded.
+  // Without a sandbox the proxy is not enforced, but programs that honour HTTP_PROXY are still limited and recorded.
   const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, { operator: name, allow, onRefused })
   const network: Network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
   try {
@@ -180,7 +180,7 @@ function failed(
   return new MusterError('ExternalFailed', `${what}: ${isShort ? short : ''}${how}${lastLine(stderr, hide)}.`)
 }
 
-/** Masked as a whole: a value may have several lines. */
+/** Redacted before splitting: a value may have several lines. */
 function lastLine(text: string, hide: Hide): string {
   const line = hide(text.trimEnd()).split('\n').at(-1) ?? ''
   return line === '' ? '' : ` (${cutText(line, longestLine)})`

@@ -1,8 +1,8 @@
 /**
- * What a program sees of the machine, beside the system's own folders: the files that it is made of and what the configuration lists.
+ * The files that a program sees beside the system folders: its own files and those that the configuration lists.
  *
- * Made of: its file, the files among its words, the interpreter that the first line of either names, for Python, Ruby, Perl and Java
- * the installation around that, for scripts of Node the packages. Nothing else of the folder that a file is in: that may be a
+ * Its own files are: its executable, files among its arguments, the interpreter in their first line, for Python, Ruby,
+ * Perl and Java the installation around it, for Node scripts the packages. Not the folder around them: that may be a
  * project with a kubeconfig in it, or a home.
  */
 import {
@@ -24,9 +24,9 @@ import type { ExternalProgram } from './program.ts'
 
 export interface ProgramView {
   readonly readable: readonly string[]
-  /** Within what is readable, and hidden from it. */
+  /** Hidden parts of readable folders. */
   readonly covered: readonly string[]
-  /** Why it could not run, in words. */
+  /** Why the program cannot run. */
   readonly trouble: string | undefined
 }
 
@@ -52,7 +52,7 @@ export function viewOf(program: ExternalProgram, searched: string, home: string 
 const notForOthers =
   'is readable for its owner alone, and the programs of a manager that is root run under another uid: chmod o+rX it'
 
-/** A manager that is root gives the uid away, and with it the right to read what others may not. */
+/** A root manager runs the program with another uid, which loses the right to read private files. */
 function isForOthers(place: string): boolean {
   if (process.getuid?.() !== 0) return true
   const found = statOf(place)
@@ -61,7 +61,7 @@ function isForOthers(place: string): boolean {
   return (found.mode & wanted) === wanted
 }
 
-/** Runtimes that are more than one file. */
+/** Runtimes with an installation folder. */
 const spreadOut = /^(?:python|pypy|ruby|perl|java)[\d.]*$/
 const nodeScript = /\.[cm]?[jt]s$/
 
@@ -81,7 +81,7 @@ function installationOf(file: string, home: string): string | undefined {
   return isMore ? undefined : around
 }
 
-/** A path, what it leads to link by link, and where that really is. */
+/** A path, its symbolic links step by step, and its real path. */
 function linksTo(place: string): readonly string[] {
   const found: string[] = []
   for (let at = place; !found.includes(at) && existsSync(at); at = path.resolve(path.dirname(at), readlinkSync(at))) {
@@ -91,7 +91,7 @@ function linksTo(place: string): readonly string[] {
   return found
 }
 
-/** Of `#!/usr/bin/env -S node --flag`: env, and node where PATH has it. */
+/** Of `#!/usr/bin/env -S node --flag`: env, and node as found in PATH. */
 function interpretersOf(file: string, searched: string): readonly string[] {
   const [, interpreter, rest = ''] = /^#!\s*(\S+)[ \t]*([^\n]*)/.exec(beginningOf(file)) ?? []
   if (interpreter === undefined || !existsSync(interpreter)) return []
@@ -124,7 +124,7 @@ function foundIn(searched: string, name: string): string | undefined {
     .find((each) => isFile(each))
 }
 
-/** Of the places where credentials usually are, and those named, the ones within these folders. */
+/** The usual places of credentials and the given ones, as far as they are in these folders. */
 function coveredIn(folders: readonly string[], hidden: readonly string[]): readonly string[] {
   const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
   const places = [
@@ -152,7 +152,7 @@ function isFolder(place: string): boolean {
   return statOf(place)?.isDirectory() ?? false
 }
 
-/** Undefined for whatever is no path: a word may be a script, longer than any name. */
+/** Undefined for anything but a path: an argument may be an inline script, longer than any name. */
 export function statOf(place: string): Stats | undefined {
   try {
     return statSync(place, { throwIfNoEntry: false })

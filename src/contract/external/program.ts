@@ -1,10 +1,10 @@
 /**
- * A program that keeps the contract, started by the manager. It gets an environment of its own and nothing of the manager's, is ended
- * with all that it has started when it takes too long or too much, and runs in the sandbox that the level `process` has
- * (`manager/isolation/sandbox.ts`): no network, a read-only root with the system, the program itself, its inputs and what the
- * configuration lists, one folder to write to, another uid.
+ * Runs a program of the contract. It gets a clean environment, is ended with all of its children when it exceeds its
+ * time or memory, and runs in the sandbox of the isolation level `process` (`manager/isolation/sandbox.ts`): no
+ * network, a read-only root with the system, the program, its inputs and what the configuration lists, one writable
+ * folder, another uid.
  *
- * Where that cannot be done, or does not hold, it is not started, unless the configuration says that it may do without.
+ * Where the sandbox cannot be built, or does not hold, the program is not started, unless the configuration allows it.
  */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,32 +31,32 @@ import { programsFolder } from './programs-folder.ts'
 export interface ExternalProgram {
   /** An absolute path, or a name in PATH. */
   readonly command: string
-  /** Before the words of the contract. */
+  /** Arguments before the contract's own. */
   readonly args?: readonly string[]
-  /** All that it gets, beside PATH. */
+  /** Its environment beside PATH. */
   readonly env?: Readonly<Record<string, string>>
-  /** Where it starts. @default where the manager did */
+  /** Its working directory. @default the manager's */
   readonly folder?: string
-  /** Files and folders that it may read beside those that it is made of. @default none */
+  /** Files and folders that it may read beside its own files. @default none */
   readonly readable?: readonly string[]
-  /** Within those, files and folders that are hidden from it, beside the usual places of credentials. */
+  /** Hidden files and folders within those, beside the usual places of credentials. */
   readonly hidden?: readonly string[]
 }
 
 export interface ProgramLimits {
-  /** For one command. @default 30_000 */
+  /** The time-out of one command. @default 30_000 */
   readonly timeoutMs: number
-  /** For each of its processes, and for all together where there is a control group. @default 1024 */
+  /** Per process, and for all together where control groups are available. @default 1024 */
   readonly memoryMb: number
-  /** Of what it prints, the rest is dropped. @default 1 MiB */
+  /** The limit of its output; the rest is dropped. @default 1 MiB */
   readonly printedBytes: number
 }
 
 export const defaultProgramLimits: ProgramLimits = { timeoutMs: 30_000, memoryMb: 1024, printedBytes: 2 ** 20 }
 
 /**
- * `cut`: there is none. `egress`: the socket of an egress proxy is the only way out. `open`: the machine's; whoever said so
- * has decided. `proxy`: the same, and its environment leads it to a proxy that nothing makes it use.
+ * `cut`: no network. `egress`: only the socket of an egress proxy. `open`: the machine's network, as the configuration
+ * allows. `proxy`: the same, with HTTP_PROXY set, which is not enforced.
  */
 export type Network = 'cut' | { readonly egress: string } | { readonly proxy: string } | 'open'
 
@@ -65,35 +65,35 @@ export interface ProgramRunOptions {
   readonly limits?: Partial<ProgramLimits>
   /** @default "cut" */
   readonly network?: Network
-  /** A folder that it may read, and in a sandbox not change. */
+  /** A readable folder, read-only in a sandbox. */
   readonly readOnly?: string
-  /** The only folder that it may write to, /tmp aside. What it leaves is there when it has ended. */
+  /** The only writable folder, /tmp aside. Its content is there at the end. */
   readonly output?: string
-  /** In a sandbox, where that is put instead: an empty folder. */
+  /** In a sandbox, the empty folder that receives the output. */
   readonly collected?: string
-  /** Small files that it gets a copy of, at the same path: a kubeconfig. */
+  /** Small files that are copied to the same path: a kubeconfig. */
   readonly copied?: readonly string[]
   readonly clock: Clock
   readonly signal?: AbortSignal
 }
 
 export interface Ended {
-  /** Undefined: it was ended by a signal, or did not start. */
+  /** Undefined: killed by a signal, or not started. */
   readonly code: number | undefined
   readonly stdout: string
   readonly stderr: string
-  /** Why it did not come to its own end. */
+  /** Why it did not end by itself. */
   readonly trouble: string | undefined
 }
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Runs one command of the contract to its end. Never rejects. */
+/** Runs one command of the contract. Never rejects. */
 export async function runProgram(options: ProgramRunOptions, words: readonly string[]): Promise<Ended> {
   const { program, network = 'cut', clock, signal } = options
   const limits = { ...defaultProgramLimits, ...options.limits }
   const { command: file, folder } = program
-  // What the shell would say of a file that is not there is no better.
+  // Clearer than the shell's message for a missing file.
   if (path.isAbsolute(file) && !existsSync(file)) return unstarted(`there is no ${file}`)
   if (folder !== undefined && !existsSync(folder)) return unstarted(`there is no folder ${folder}`)
   const own = [file, ...(program.args ?? []), ...words]
@@ -115,7 +115,7 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
     env: started.env,
     ...(folder !== undefined && { cwd: folder }),
     stdio: withoutInherited(['ignore', 'pipe', 'pipe']),
-    // A group of its own: all of it is ended at once.
+    // A process group of its own, killed as a whole.
     detached: true,
   })
   let trouble: string | undefined
@@ -147,7 +147,7 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
       if (ending !== undefined) trouble ??= `it was ended by ${ending}`
       if (ending === 'SIGXFSZ') trouble = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
       if (group?.ranOut()) trouble = 'all its processes together ran out of memory'
-      // What it has left running, and what still holds its pipes, ends with it.
+      // Its remaining children, which may hold its pipes, end with it.
       kill('')
       leaving = clock.after(1000, () => {
         for (const stream of [child.stdout, child.stderr]) stream?.destroy()
@@ -162,7 +162,7 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
   return { code, ...printed, trouble: trouble === '' ? undefined : trouble }
 }
 
-/** Another file is another version; one of its words may be the script. */
+/** A changed file is a new version; one of the arguments may be the script. */
 export function programVersion({ command, args = [], folder = process.cwd() }: ExternalProgram): string {
   return [command, ...args]
     .map((word) => {
@@ -176,13 +176,13 @@ function unstarted(why: string): Ended {
   return { code: undefined, stdout: '', stderr: '', trouble: `it does not start: ${why}` }
 }
 
-/** Memory is limited even where walls are not to be had. */
+/** Memory is limited even without a sandbox. */
 function limited(command: readonly string[], { memoryMb }: ProgramLimits): readonly [string, ...string[]] {
   const script = `ulimit -c 0; ulimit -f ${mostFileBytes / 512} 2>/dev/null; ulimit -d "$1" 2>/dev/null; shift; exec "$@"`
   return ['/bin/sh', '-c', script, 'limited', String(memoryMb * 1024), ...command]
 }
 
-/** Where a program without a network finds its proxy. */
+/** The port of the relay to the proxy, on loopback inside of the sandbox. */
 const relayPort = 3128
 const proxyUrl = `http://127.0.0.1:${relayPort}`
 
@@ -190,7 +190,7 @@ function proxied(url: string): Readonly<Record<string, string>> {
   return { HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: '', http_proxy: url, https_proxy: url, no_proxy: '' }
 }
 
-/** From loopback, inside, to the socket in the file system. */
+/** Relays from loopback inside of the sandbox to the Unix socket. */
 const relay = `
 const net = require('node:net')
 const [socket, port] = process.argv.slice(1)
@@ -219,7 +219,7 @@ interface Walls extends Pick<ProgramRunOptions, 'program' | 'readOnly' | 'output
   readonly joins: readonly string[]
 }
 
-/** @throws Error where it could not run, whatever the sandbox */
+/** @throws Error when the program cannot run in any sandbox */
 function walled(command: readonly string[], walls: Walls): Sandboxed {
   const { program, limits, network, env, readOnly, output, collected, copied = [], joins } = walls
   const folder = program.folder ?? process.cwd()
@@ -250,14 +250,14 @@ function walled(command: readonly string[], walls: Walls): Sandboxed {
   )
 }
 
-/** Where each sandbox mounts its root, in a mount namespace of its own. */
+/** The mount point of a sandbox's root, in its own mount namespace. */
 function mountPoint(): string {
   const place = path.join(programsFolder(), 'root')
   mkdirSync(place, { recursive: true, mode: 0o700 })
   return place
 }
 
-/** What the tools and the relay to a proxy take of their own. */
+/** The memory of the sandbox tools and the relay. */
 const relayMb = 128
 
 function groupLimits({ memoryMb }: ProgramLimits): { readonly memoryBytes: number; readonly processes: number } {
@@ -266,14 +266,14 @@ function groupLimits({ memoryMb }: ProgramLimits): { readonly memoryBytes: numbe
 
 let known: Promise<string | undefined> | undefined
 
-/** What keeps a sandbox from being built here, in words; undefined: nothing, as was seen by trying. Asked once a process. */
+/** Why a sandbox cannot be built on this machine; undefined: a test succeeded. Tested once per process. */
 export function networkTrouble(clock: Clock): Promise<string | undefined> {
   return (known ??= tryWalls(clock))
 }
 
 /**
- * The trial is a program that does its best to reach this process, and what only this process may reach: a port, a socket in a folder
- * that it may read, a file beside. `network` is what it is to have meanwhile.
+ * A sandbox self-check: a program that tries to reach what only this process may reach: a port, a socket in a readable
+ * folder, a file beside it. `network` is the network that it is given.
  */
 export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
   const lacking = machineTrouble()

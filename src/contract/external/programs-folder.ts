@@ -1,6 +1,6 @@
 /**
- * Where programs have their folders: all in one folder that no other user of the machine can enter. Inputs, outputs, a kubeconfig and
- * the socket of an egress proxy lie there. A program sees none of it but what it is given.
+ * The folders of programs, in one folder that no other user of the machine can enter. They hold inputs, outputs, a
+ * kubeconfig and the socket of an egress proxy. A program sees only its own.
  */
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -12,14 +12,14 @@ export function programsFolder(): string {
   const folder = path.join(tmpdir(), `muster-programs-${uid}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const found = lstatSync(folder)
-  // Anybody may make anything in a temporary folder, and give it this name.
+  // Another user could have created a folder of this name in the temporary directory.
   if (!found.isDirectory() || (uid >= 0 && (found.uid !== uid || (found.mode & 0o077) !== 0))) {
     throw new MusterError('ExternalFailed', `${folder} is not this user's alone; remove it, or set TMPDIR.`)
   }
   return folder
 }
 
-/** A new one for a program of this name. */
+/** Creates a folder for a program of this name. */
 export function openProgramFolder(name: string): string {
   return mkdtempSync(path.join(programsFolder(), `${name}-`))
 }

@@ -1,9 +1,9 @@
-/** What a cluster serves, found by its place in a URL: others know resources by nothing else. */
+/** Looks up the resources that a cluster serves by group, version and plural: programs know nothing else. */
 import type { Client } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { ResourceType } from '../mutation.ts'
 
-/** Undefined: it is not served. Asks again when it is not known yet: a CRD may have come. */
+/** Undefined if it is not served. Repeats discovery for an unknown resource: a CRD may be new. */
 export async function servedResource(client: Client, type: ResourceType): Promise<Resource | undefined> {
   const find = async (): Promise<Resource | undefined> =>
     (await client.discovery.resources()).find(

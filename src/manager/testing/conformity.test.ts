@@ -30,12 +30,12 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
   [
     'initial as YAML',
     deployment({ initial: 'spec: { replica: 3 }' }),
-    'Resource deployment, in initial: Deployment of apps/v1 has no field spec.replica. Did you mean "replicas"?',
+    'Dependent deployment, in initial: Deployment of apps/v1 has no field spec.replica. Did you mean "replicas"?',
   ],
   [
     'fromCR, in an item of a keyed list',
     deployment({ fromCR: () => podSpec({ name: 'app', imge: 'app:1' }) }),
-    'Resource deployment, in fromCR: Deployment of apps/v1 has no field spec.template.spec.containers[name="app"].imge. Did you mean "image"?',
+    'Dependent deployment, in fromCR: Deployment of apps/v1 has no field spec.template.spec.containers[name="app"].imge. Did you mean "image"?',
   ],
   [
     'metadata',
@@ -45,7 +45,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
   [
     'a value of another type',
     deployment({ initial: { spec: { replicas: '3' } } }),
-    'Resource deployment, in initial: spec.replicas: expected numeric (int or float), got string.',
+    'Dependent deployment, in initial: spec.replicas: expected numeric (int or float), got string.',
   ],
   [
     'several at once',
@@ -55,12 +55,12 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
   [
     'a scope',
     deployment({ initial: podSpec({ name: 'app', image: 'app:1' }), scope: { except: ['spec.replica'] } }),
-    'Resource deployment, in scope: Deployment of apps/v1 has no field spec.replica. Did you mean "replicas"?',
+    'Dependent deployment, in scope: Deployment of apps/v1 has no field spec.replica. Did you mean "replicas"?',
   ],
   [
     'a custom kind',
     { resources: [defineDependent({ for: AppKind, kind: Gadget, initial: loose({ spec: { cuont: 1 } }) })] },
-    'Resource gadget, in initial: Gadget of test.example.com/v1 has no field spec.cuont. Did you mean "count"?',
+    'Dependent gadget, in initial: Gadget of test.example.com/v1 has no field spec.cuont. Did you mean "count"?',
   ],
   [
     'an object of a free-style controller',
@@ -70,7 +70,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
         objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b' }, dta: {} }],
       }),
     },
-    'Resource ConfigMap/b, in initial: ConfigMap of v1 has no field dta. Did you mean "data"?',
+    'Dependent ConfigMap/b, in initial: ConfigMap of v1 has no field dta. Did you mean "data"?',
   ],
   [
     'an object that a step desires',
@@ -84,7 +84,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
         },
       },
     },
-    'Resource configMap, in want(): ConfigMap of v1 has no field dta. Did you mean "data"?',
+    'Dependent configMap, in want(): ConfigMap of v1 has no field dta. Did you mean "data"?',
   ],
 ]
 

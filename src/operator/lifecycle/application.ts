@@ -1,7 +1,7 @@
 /**
- * The application, as one more resource of a controller: it is observed, compared with what is wished, and acted upon, by
- * way of the sidecar beside it. On the way to its first state the controller's objects are created, in its end state they
- * are deleted; in between, a state is changed by an action.
+ * The application as one more dependent of a controller: observed, compared with the desired state, and acted on
+ * through its sidecar. On the way to its first state the controller's objects are created, in its end state they are
+ * deleted; in between, actions change its state.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { type Random, seededRandom } from '../../clock/random.ts'
@@ -16,33 +16,33 @@ import type { ActionReport, LifecycleAct, Observed } from './observation.ts'
 import { actionKeys, type LifecycleStep, stepLifecycle } from './step.ts'
 import type { LifecycleStatus } from './status.ts'
 
-/** How to reach the sidecar; `gone` when nothing is left that could answer, `absent` when nothing answers yet. */
+/** How to reach the sidecar; `gone` when no Pod is left that could answer, `absent` when none answers yet. */
 export type Reach = { readonly url: string; readonly token: string } | 'gone' | 'absent'
 
 export interface ApplicationOptions<CR extends KubeObject> {
   readonly for: TypedResource<CR>
   readonly lifecycle: Lifecycle
-  /** From what is in the view: the address of the Pod or Service, the token in a Secret. */
+  /** From the view: the address of the Pod or Service, the token in a Secret. */
   reach(context: Context<CR>): Reach
-  /** How often an application at rest is looked at. @default 30_000 */
+  /** The polling interval of an application at rest. @default 30_000 */
   readonly observeEveryMs?: number
-  /** For one question to the sidecar. @default 5000 */
+  /** The time-out of one request to the sidecar. @default 5000 */
   readonly timeoutMs?: number
 }
 
 export interface Application<CR extends KubeObject> {
   readonly lifecycle: Lifecycle
   readonly observeEveryMs: number
-  /** Shall its objects be there? False in the end state: `activeWhen: ({ cr }) => application.isPresent(cr)`. */
+  /** Whether its objects are desired. False in the end state: `activeWhen: ({ cr }) => application.isPresent(cr)`. */
   isPresent(cr: CR): boolean
-  /** Whoever does not answer is not reachable; that is a result. */
+  /** A sidecar that does not answer is a result: not reachable. */
   observe(context: ApplicationAccess<CR>): Promise<Observed>
   step(context: Context<CR>, observed: Observed, isEnding: boolean): LifecycleStep
-  /** @throws what the sidecar says against it */
+  /** @throws the sidecar's error */
   perform(act: LifecycleAct, context: ApplicationAccess<CR>): Promise<void>
 }
 
-/** What it takes to ask somebody outside. */
+/** The context of a request to the sidecar. */
 export interface ApplicationAccess<CR extends KubeObject> extends Context<CR> {
   readonly live: Live
   readonly clock: Clock
@@ -78,7 +78,7 @@ export function defineApplication<CR extends KubeObject>(options: ApplicationOpt
       try {
         const { state } = await sidecar.state()
         const wanted = new Set(actionKeys(statusOf(context.cr)))
-        // All that it knows: a key that was given before must not be given again.
+        // All actions: a key must not be reused.
         const actions = await sidecar.actions()
         const reports = actions.map(({ key, state: now, progress, message }): ActionReport => ({
           key,
@@ -135,12 +135,12 @@ export function statusOf(cr: KubeObject): LifecycleStatus | undefined {
   return (cr as { readonly status?: { readonly lifecycle?: LifecycleStatus } }).status?.lifecycle
 }
 
-/** Waits between attempts spread by the time of the question: the same question waits the same. */
+/** Jitter derived from the run's time: the same request waits the same time. */
 function spread({ now }: { readonly now: number }): Random {
   return seededRandom(now)
 }
 
-/** The sidecar's client repeats by itself what may be repeated. */
+/** No retries here: the sidecar client retries idempotent requests itself. */
 function transportOf(live: Live, timeoutMs: number): SidecarTransport {
   return async ({ method, url, headers, body }) => {
     const answer = await live.http({ method, url, headers, timeoutMs, retries: 0, ...(body !== undefined && { body }) })

@@ -1,14 +1,14 @@
-/** What can be wrong with a life-cycle graph, all of it told at once, each with its cure. */
+/** Validates a life-cycle graph: all problems at once, each with a fix. */
 import { MusterError } from '../../kube/errors.ts'
 import { type Edge, type LifecycleGraph, type LifecycleNode, onward, waysOut } from './graph.ts'
 import { reachableFrom } from './route.ts'
 
-/** Goes into CEL rules, keys and drawings as it is. */
+/** Used unescaped in CEL rules, keys and drawings. */
 const namePattern = /^[A-Za-z][A-Za-z0-9]{0,39}$/
 
 /** @throws InvalidLifecycle */
 export function checkLifecycle(graph: LifecycleGraph): void {
-  // What hangs in the air would only make every later check complain, too.
+  // Undefined references would cause follow-up problems in every later check.
   const first = [...nameFaults(graph), ...referenceFaults(graph), ...numberFaults(graph)]
   const faults = first.length > 0 ? first : [...circleFaults(graph), ...reachFaults(graph)]
   if (faults.length > 0) {
@@ -65,7 +65,7 @@ function numberFaults({ nodes }: LifecycleGraph): readonly string[] {
   return faults
 }
 
-/** Passing states must come to rest, and failures must come to an end. */
+/** Transient states must lead to a stable one, and failures must not form a cycle. */
 function circleFaults({ nodes }: LifecycleGraph): readonly string[] {
   const passing = circle(nodes, ({ leadsTo }) => (leadsTo ? [leadsTo] : []))
   if (passing) return [`${passing} lead on for ever: one of them must be a resting state (to instead of leadsTo)`]

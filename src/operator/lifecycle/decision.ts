@@ -1,6 +1,6 @@
 /**
- * What goes into a decision about an application's life, what comes out of it, and words for that. Messages hold no times
- * and nothing that runs on: who says the same says it in the same words, and then nothing is written.
+ * The input and the result of a life-cycle decision, and its messages. Messages hold no times or counters: an unchanged
+ * situation has an unchanged message, and then nothing is written.
  */
 import type { ConditionUpdate } from '../../kube/condition.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -13,7 +13,7 @@ import { reachableWishes } from './rules.ts'
 import type { LifecycleFailure, LifecycleStatus, Transition } from './status.ts'
 
 export interface LifecycleInput<Name extends string = string, Spec extends Fields = Fields> {
-  /** `spec.state`; the end state for a CR that is being deleted. */
+  /** The desired state: `spec.state`; the end state for a CR that is being deleted. */
   readonly wish: Name
   /** `spec.stateRequest`. */
   readonly request?: string | undefined
@@ -25,14 +25,14 @@ export interface LifecycleInput<Name extends string = string, Spec extends Field
   readonly context: { readonly cr: KubeObject & { readonly spec: ReadObject<Spec> }; readonly view: View }
 }
 
-/** What does not change in the course of a decision. */
+/** The constant input of one decision. */
 export interface LifecycleTurn {
   readonly life: Lifecycle
   readonly wish: string
   readonly request: string | undefined
   readonly before: LifecycleStatus | undefined
   readonly observed: Observed
-  /** Where the application says it is, if that is a state of the graph. */
+  /** The observed state, if it is a state of the graph. */
   readonly here: string | undefined
   readonly now: number
   readonly uid: string

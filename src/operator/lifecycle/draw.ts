@@ -25,7 +25,7 @@ function mermaid({ nodes, start, end }: LifecycleGraph): readonly string[] {
   ]
 }
 
-/** `end`, `state` and others are words of Mermaid's. */
+/** `end`, `state` and others are reserved by Mermaid. */
 function id(name: string): string {
   return `s_${name}`
 }

@@ -1,9 +1,9 @@
 /**
- * The graph of an application's life: its states, and how one leads to the next.
+ * The life-cycle graph of an application: its states and transitions.
  *
- * A state is *resting* (`running`: it stays until somebody wishes otherwise) or *passing* (`start`: it leads on by itself
- * when what it is for is done). Entering a state may take an action, which is long, done by the application's sidecar and
- * may fail. All of it is data: it can be checked, drawn, walked, and made part of a CRD.
+ * A state is *stable* (`running`: it stays until another state is desired) or *transient* (`start`: it moves on when
+ * its work is done). Entering a state may take an action, which is long, run by the application's sidecar, and may
+ * fail. The graph is data: it can be checked, drawn, walked, and turned into CEL rules.
  */
 import type { Json } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -11,70 +11,70 @@ import type { Fields, ReadObject } from '../field.ts'
 import type { View } from '../view.ts'
 import type { Observed } from './observation.ts'
 
-/** What a guard or an input may look at. Frozen, all of it. */
+/** The context of guards and inputs. Frozen. */
 export interface LifecycleContext<Spec extends Fields = Fields> {
   readonly cr: KubeObject & { readonly spec: ReadObject<Spec> }
   readonly view: View
-  /** The application as it was seen last. */
+  /** The last observation of the application. */
   readonly observed: Observed
 }
 
-/** `true`, or why not yet. Asked anew at each reconcile. */
+/** `true`, or why not yet. Evaluated at each reconcile. */
 export type Guard<Spec extends Fields = Fields> = (context: LifecycleContext<Spec>) => true | string
 
-/** A way to another state; with a guard, if there is a condition. */
+/** A transition to another state; with a guard, if there is a condition. */
 export type Exit<Name extends string, Spec extends Fields = Fields> =
   | Name
   | { readonly state: Name; readonly guard: Guard<Spec> }
 
 export interface ActionDefinition<Spec extends Fields = Fields> {
-  /** What the sidecar calls it. */
+  /** Its name in the sidecar's configuration. */
   readonly name: string
   /**
-   * Made once, when the state is entered, and kept in the CR's status until the action is over, so that it is resumed as
-   * it was begun. No secrets, leadsTo: name the Secret instead. @default null
+   * Computed once, when the state is entered, and kept in the CR's status until the action has ended, so that a retry
+   * sends the same input. It must not hold secrets: name the Secret instead. @default null
    */
   readonly input?: (context: LifecycleContext<Spec>) => Json
 }
 
-/** What to do when a state cannot be entered: its action failed, or it took too long. */
+/** What to do when a state cannot be entered: its action failed or timed out. */
 export interface OnFailure<Name extends string> {
   /** Further attempts after the first. @default 3 */
   readonly retries?: number
-  /** The wait before the first of them; it doubles each time. @default 1000 */
+  /** The delay before the first retry; it doubles each time. @default 1000 */
   readonly firstMs?: number
   /** The longest wait. @default 60_000 */
   readonly mostMs?: number
-  /** Where to go after the last. @default nowhere: it waits for a change of the spec */
+  /** The next state after the last attempt. @default none: it waits for a change of the spec */
   readonly goTo?: Name
 }
 
 export interface StateDefinition<Name extends string, Spec extends Fields = Fields> {
   readonly description?: string
-  /** Makes it a passing state: where it leads by itself. */
+  /** Makes the state transient: the state that it leads to. */
   readonly leadsTo?: Exit<Name, Spec>
-  /** Where one may go from here; from a passing state: when it failed. @default nowhere */
+  /** The transitions from here; of a transient state: those after a failure. @default none */
   readonly to?: readonly Exit<Name, Spec>[]
-  /** Done on entering. */
+  /** Run on entering. */
   readonly action?: ActionDefinition<Spec>
-  /** How long an attempt to enter may take, until the application itself confirms it. @default 300_000 */
+  /** The time-out of an attempt, up to the confirmation by the application. @default 300_000 */
   readonly timeoutMs?: number
   readonly onFailure?: OnFailure<Name>
-  /** The application gets there on its own (`unavailable`): nothing in the graph needs to lead there. @default false */
+  /** The application enters it by itself (`unavailable`): no transition needs to lead there. @default false */
   readonly onItsOwn?: boolean
 }
 
-/** A way to another state, as the graph holds it. */
+/** A transition, normalized. */
 export interface Edge {
   readonly state: string
   readonly guard: Guard | undefined
 }
 
-/** A state, as the graph holds it: everything that was left out is filled in. */
+/** A state, normalized: with all defaults. */
 export interface LifecycleNode {
   readonly name: string
   readonly description: string
-  /** Passing states have it. */
+  /** Set for transient states. */
   readonly leadsTo: Edge | undefined
   readonly to: readonly Edge[]
   readonly action: ActionDefinition | undefined
@@ -126,17 +126,17 @@ function edgeOf(exit: Exit<string>): Edge {
   return typeof exit === 'string' ? { state: exit, guard: undefined } : exit
 }
 
-/** Where a state leads when all goes well. */
+/** The transitions of a state that did not fail. */
 export function onward({ leadsTo, to }: LifecycleNode): readonly Edge[] {
   return leadsTo ? [leadsTo] : to
 }
 
-/** Ways that are taken on purpose: all of a resting state; of a passing one those that are left when it failed. */
+/** Transitions that are chosen: all of a stable state; of a transient one those after a failure. */
 export function sideExits({ leadsTo, to, onFailure: { goTo } }: LifecycleNode): readonly Edge[] {
   return leadsTo && goTo !== undefined ? [...to, { state: goTo, guard: undefined }] : to
 }
 
-/** Every way out of the state that one is in. */
+/** All transitions out of the current state. */
 export function waysOut(node: LifecycleNode): readonly Edge[] {
   return node.leadsTo ? [node.leadsTo, ...sideExits(node)] : node.to
 }

@@ -1,10 +1,8 @@
 /**
- * A life cycle: the graph, checked, with all that follows from it: the fields and rules of the kind, and the types.
+ * A life cycle: the validated graph and everything derived from it: the fields and rules of the kind, and the types.
  *
- * ```ts
- * const life = defineLifecycle({ name: 'Database', start: 'start', end: 'ended', … })
- * const Database = defineKind({ …, spec: { ...own, ...life.spec }, status: life.status, rules: life.rules })
- * ```
+ *     const life = defineLifecycle({ name: 'Database', start: 'start', end: 'ended', … })
+ *     const Database = defineKind({ …, spec: { ...own, ...life.spec }, status: life.status, rules: life.rules })
  */
 import type { CustomResourceColumnDefinition, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 import type { Fields } from '../field.ts'
@@ -14,7 +12,7 @@ import { wishRules } from './rules.ts'
 import { type LifecycleSpecFields, type LifecycleStatusFields, lifecycleSpecFields, statusFields } from './status.ts'
 
 export interface LifecycleOptions<Name extends string, Wish extends Name, Spec extends Fields> {
-  /** What lives: `Database`. For messages. */
+  /** The name of the application, for messages: `Database`. */
   readonly name: string
   /** The kind's own fields of the spec, so that guards and inputs know their types. */
   readonly own?: Spec
@@ -22,7 +20,7 @@ export interface LifecycleOptions<Name extends string, Wish extends Name, Spec e
   readonly start: NoInfer<Name>
   /** The state in which there is no application. */
   readonly end: NoInfer<Name>
-  /** The states that a person may wish. */
+  /** The states that `spec.state` may have. */
   readonly wishes: readonly Wish[]
   readonly defaultWish: NoInfer<Wish>
   readonly states: { readonly [K in Name]: StateDefinition<NoInfer<Name>, NoInfer<Spec>> }
@@ -38,11 +36,11 @@ export interface Lifecycle<
   readonly wishes: readonly Wish[]
   readonly defaultWish: Wish
   readonly nodes: LifecycleNodes
-  /** For the kind's spec: the wish. */
+  /** For the kind's spec: the desired state. */
   readonly spec: LifecycleSpecFields<Wish>
-  /** For the kind's status: what became of it. */
+  /** For the kind's status: the current state. */
   readonly status: LifecycleStatusFields<Name>
-  /** For the kind: the API server refuses what cannot be reached. */
+  /** For the kind: the API server rejects a desired state that cannot be reached. */
   readonly rules: readonly ValidationRule[]
   /** For the kind: what `kubectl get` shows. */
   readonly columns: readonly CustomResourceColumnDefinition[]
@@ -55,12 +53,12 @@ declare const own: unique symbol
 /** The names of the states. */
 export type StateOf<L> = L extends Lifecycle<infer Name, infer _Wish, infer _Spec> ? Name : never
 
-/** @throws InvalidLifecycle with every fault of the graph */
+/** @throws InvalidLifecycle with every problem of the graph */
 export function defineLifecycle<Name extends string, Wish extends Name, Spec extends Fields = Fields>(
   options: LifecycleOptions<Name, Wish, Spec>,
 ): Lifecycle<Name, Wish, Spec> {
   const { name, start, end, wishes, defaultWish } = options
-  // Guards and inputs are only ever called with what `own` says of the spec: `stepLifecycle` sees to that.
+  // `stepLifecycle` calls guards and inputs only with a spec that has the fields of `own`.
   const states = options.states as unknown as Readonly<Record<string, StateDefinition<string>>>
   const graph = { name, start, end, wishes, defaultWish, nodes: nodesOf(states) }
   checkLifecycle(graph)

@@ -1,12 +1,12 @@
 /**
- * What is seen of the application: the state it says it is in, and what became of the actions it was given. Muster's
- * sidecar answers in these words; whoever has another way to look may put them together himself.
+ * An observation of the application: its state, and the records of its actions. Muster's sidecar provides it; an author
+ * may build it from another source.
  */
 import type { Json } from '../../kube/json.ts'
 
 export interface ActionReport {
   readonly key: string
-  /** `lost`: nobody knows how it ended. */
+  /** `lost`: its outcome is unknown. */
   readonly state: 'running' | 'succeeded' | 'failed' | 'lost'
   /** From 0 to 1. */
   readonly progress?: number | undefined
@@ -14,25 +14,25 @@ export interface ActionReport {
 }
 
 export interface Observed {
-  /** Whether the sidecar answered: only then do `actions` mean anything, and only then can one be started. */
+  /** Whether the sidecar answered: otherwise `actions` is empty and no action can be started. */
   readonly reachable: boolean
   /**
-   * What the application says; left out when it cannot tell. An application whose objects are gone is in its end state,
-   * though nobody answers.
+   * The state that the application reports; absent when it is unknown. An application whose objects are gone is in its
+   * end state, though no sidecar answers.
    */
   readonly state?: string | undefined
-  /** At least those that `actionKeys` names and the sidecar knows; better all it knows. */
+  /** At least the known actions among `actionKeys`; better all. */
   readonly actions: readonly ActionReport[]
 }
 
-/** What is to be done to the application. At most one at a time, and either may be repeated without harm. */
+/** A request to the application. At most one at a time; both are idempotent. */
 export type LifecycleAct =
   | {
       readonly verb: 'start'
-      /** A second start under the same key does nothing. */
+      /** A second start with the same key has no effect. */
       readonly key: string
       readonly action: string
       readonly input: Json
     }
-  /** It has taken too long, and is in the way of what comes next. */
+  /** The action timed out, and blocks the next one. */
   | { readonly verb: 'cancel'; readonly key: string }

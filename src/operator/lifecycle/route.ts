@@ -1,14 +1,18 @@
-/** Ways through the graph: the shortest one to a state, what can be reached at all, and where a passing state ends up. */
+/**
+ * Paths through the graph: the shortest one to a state, the reachable states, and the stable state that a transient one
+ * leads to.
+ */
 import { type Edge, type LifecycleNode, type LifecycleNodes, onward, waysOut } from './graph.ts'
 
 /**
- * The states after `from` on the shortest way to `to`; empty when it is there, undefined when there is no way. Of two
- * equally long ones, the way that the author wrote first.
+ * The states after `from` on the shortest path to `to`; empty when it is there, undefined without a path. Of two
+ * equally short paths the one that the author declared first.
  */
 export function routeTo(nodes: LifecycleNodes, from: string, to: string): readonly string[] | undefined {
   if (from === to) return []
   const cameFrom = new Map<string, string>()
-  // Only the state one is in may be left as after a failure; on the way everything is expected to go well.
+  // Exits after a failure count for the current state only; on the rest of the path transitions are expected to
+  // succeed.
   const queue: (readonly [string, (node: LifecycleNode) => readonly Edge[]])[] = [[from, waysOut]]
   for (const [name, exits] of queue) {
     const node = nodes.get(name)
@@ -28,14 +32,14 @@ function trace(cameFrom: ReadonlyMap<string, string>, from: string, to: string):
   return way
 }
 
-/** Everything that can be reached from these, themselves included. */
+/** The states that are reachable from these, themselves included. */
 export function reachableFrom(
   nodes: LifecycleNodes,
   from: readonly string[],
   exits: (node: LifecycleNode) => readonly Edge[] = onward,
 ): ReadonlySet<string> {
   const found = new Set(from)
-  // A set is walked in the order of insertion, what is added on the way included.
+  // Iterating a set includes elements that are added on the way.
   for (const name of found) {
     const node = nodes.get(name)
     for (const { state } of node ? exits(node) : []) found.add(state)
@@ -43,7 +47,7 @@ export function reachableFrom(
   return found
 }
 
-/** The resting state that this one leads to by itself: itself, if it rests. */
+/** The stable state that this one leads to; itself, if it is stable. */
 export function restOf(nodes: LifecycleNodes, state: string): string {
   let at = state
   for (let leadsTo = nodes.get(at)?.leadsTo; leadsTo; leadsTo = nodes.get(at)?.leadsTo) at = leadsTo.state

@@ -1,9 +1,9 @@
 /**
- * The graph as rules that the API server itself enforces: a wish that cannot be reached from where the application is
- * gets refused when it is written, with the wishes that can.
+ * The graph as CEL rules: the API server rejects a desired state that cannot be reached from the current one, and lists
+ * those that can.
  *
- * A rule looks only at wishes that *change*. The operator's reports must always get through: an application that went
- * where its wish can no longer be reached is the truth, however unwelcome.
+ * A rule applies only to a *changed* desired state. The operator's status writes must always pass: an application that
+ * moved to where its desired state cannot be reached is a fact.
  */
 import type { ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 import { type LifecycleGraph, waysOut } from './graph.ts'
@@ -13,12 +13,12 @@ export function wishRules(graph: LifecycleGraph): readonly ValidationRule[] {
   const { nodes, wishes } = graph
   return [...nodes.keys()].flatMap((state) => {
     const allowed = reachableWishes(graph, state)
-    // A rule that refuses nothing only costs time.
+    // A rule that rejects nothing only costs time.
     return allowed.length === wishes.length ? [] : [ruleFor(state, allowed)]
   })
 }
 
-/** The wishes that can come true from here. */
+/** The desired states that can be reached from here. */
 export function reachableWishes({ nodes, wishes }: LifecycleGraph, state: string): readonly string[] {
   const node = nodes.get(state)
   const exits = node ? waysOut(node).map((edge) => edge.state) : []

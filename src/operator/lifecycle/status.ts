@@ -1,65 +1,65 @@
 /**
- * What a life cycle adds to a kind: the wish in the spec, and in the status the truth about where the application is, how
- * it got there and what is being done. The status is the memory of the life cycle, and all of it: a process that knows
- * nothing else can go on from there.
+ * The fields that a life cycle adds to a kind: the desired state in the spec; in the status the current state, its
+ * history and the transition in progress. The status is the complete memory of the life cycle: a new process can
+ * continue from it alone.
  */
 import { cutText } from '../../kube/hidden-text.ts'
 import type { Json } from '../../kube/json.ts'
 import { anything, boolean, type Field, integer, list, object, oneOf, optional, schemaField, string } from '../field.ts'
 
 export interface LifecycleStatus<Name extends string = string> {
-  /** Where the application is. With a transition: what it is about to enter, or what it passes through. */
+  /** The current state. With a transition: the state being entered. */
   readonly state: Name
   readonly since: string
   readonly transition?: Transition<Name>
-  /** Why the last transition was given up. */
+  /** Why the last transition was abandoned. */
   readonly failure?: LifecycleFailure<Name>
-  /** The passing state that was wished and gone through: it is not done twice for one wish. */
+  /** The transient state that was desired and completed: it runs once per request. */
   readonly served?: ServedWish<Name>
-  /** How often the application left the state it should be in, of late: each time it is put right a little later. */
+  /** How often the application left its desired state recently; the back-off grows with it. */
   readonly relapse?: Relapse<Name>
-  /** States that were entered, the latest last. */
+  /** Entered states, the latest last. */
   readonly history: readonly HistoryEntry<Name>[]
-  /** How many attempts there have been so far; each has its number. */
+  /** The number of attempts so far; each has its number. */
   readonly attempts: number
-  /** Keys of actions that took too long and may still be running. */
+  /** Keys of actions that timed out and may still be running. */
   readonly overdue?: readonly string[]
 }
 
 /** A state that is being entered. There is one at a time. */
 export interface Transition<Name extends string = string> {
-  /** Absent for the first. */
+  /** Absent for the first transition. */
   readonly from?: Name
   readonly to: Name
-  /** The key of the action, for whoever looks into the sidecar. */
+  /** The key of the action in the sidecar. */
   readonly key: string
-  /** What the action is given. */
+  /** The input of the action. */
   readonly input?: Json
-  /** The wish it is for, and the generation of the CR that this attempt goes by. */
+  /** The desired state it serves, and the CR's generation at this attempt. */
   readonly wish: string
   readonly request?: string
   readonly generation: number
   readonly startedAt: string
   /** From 1. */
   readonly attempt: number
-  /** When this attempt begins or began. */
+  /** The start of this attempt, past or future. */
   readonly attemptAt: string
-  /** The action is done; the application has yet to confirm it. */
+  /** The action has succeeded; the application has yet to confirm it. */
   readonly acted?: boolean
   /** Per cent. */
   readonly progress?: number
-  /** What the action said last, or why the attempt before failed. */
+  /** The last message of the action, or why the previous attempt failed. */
   readonly message?: string
 }
 
 export interface LifecycleFailure<Name extends string = string> {
-  /** What could not be entered. */
+  /** The state that could not be entered. */
   readonly state: Name
   readonly message: string
   readonly attempts: number
-  /** Where it went instead; absent: nowhere. */
+  /** The state entered instead, if any. */
   readonly goTo?: Name
-  /** It is tried again when one of these is different. */
+  /** It is retried when one of these changes. */
   readonly wish: string
   readonly generation: number
 }
@@ -74,7 +74,10 @@ export interface Relapse<Name extends string = string> {
   readonly times: number
 }
 
-/** `wished`: on the way to the wish. `ledOn`: by the state before. `observed`: the application went there itself. */
+/**
+ * `wished`: on the path to the desired state. `ledOn`: from a transient state. `observed`: the application changed by
+ * itself.
+ */
 export type Why = 'wished' | 'ledOn' | 'observed' | 'failed'
 
 export interface HistoryEntry<Name extends string = string> {
@@ -83,17 +86,17 @@ export interface HistoryEntry<Name extends string = string> {
   readonly why: Why
 }
 
-/** The most that the history holds. */
+/** The length limit of the history. */
 export const longestHistory = 10
 
 const longestMessage = 1024
 
-/** A message of the application's, no longer than it may be. */
+/** Truncates a message of the application. */
 export function shorten(message: string): string {
   return cutText(message, longestMessage)
 }
 
-// Type aliases, not interfaces: only those are fields by name, too, which is what a kind takes.
+// Type aliases, not interfaces: only aliases are assignable to an index signature, which `defineKind` requires.
 
 export type LifecycleSpecFields<Wish extends string> = {
   readonly state: Field<Wish, Wish, 'defaulted'>
@@ -121,7 +124,7 @@ export function lifecycleSpecFields<Wish extends string>(
 
 export function statusFields<Name extends string>(names: readonly Name[]): LifecycleStatusFields<Name> {
   const state = oneOf(names)
-  // What is past may name states that a later version of the graph no longer has.
+  // The history may name states that a later version of the graph does not have.
   const once: Field<Name, Name, 'required'> = schemaField({ type: 'string' })
   const time = string({ format: 'date-time' })
   const message = string({ maxLength: longestMessage })

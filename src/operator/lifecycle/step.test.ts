@@ -279,7 +279,7 @@ describe('an action', () => {
     const d = database()
     d.settle()
     d.end('lost')
-    expect(d.reconcile().condition.message).toContain('nobody knows how it ended')
+    expect(d.reconcile().condition.message).toContain('its outcome is unknown')
     d.now += 1000
     expect(d.reconcile().act).toMatchObject({ verb: 'start', key: 'u.2.-.start' })
   })

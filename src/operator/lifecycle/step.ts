@@ -1,13 +1,12 @@
 /**
- * One decision about an application's life: from the wish, the status and what is observed to the next status, and what
- * is to be done now, if anything. It never waits: it says when to ask again.
+ * One life-cycle decision: from the desired state (the `wish`), the status and the observation to the next status, and
+ * the request to the sidecar, if any. It never waits: it returns when to run again.
  *
- * - An action is started only when its transition stands in the status *as it was read*: first the intent is written,
- *   then it is carried out, under a key that follows from what was written. Whatever crashes in between, the next one
- *   resumes that very action.
- * - What is observed wins over what is remembered, except while a transition is under way: that is finished or fails
- *   first, whatever is wished or seen meanwhile.
- * - Nothing new gives the same status object back: at rest nothing is written.
+ * - An action is started only when its transition is in the status *as it was read*: the intent is written first, then
+ *   carried out, under a key derived from the status. After a crash at any point the next process resumes that action.
+ * - The observed state wins over the stored one, except while a transition is in progress: that succeeds or fails
+ *   first, whatever is desired or observed meanwhile.
+ * - Without news the same status object is returned: at rest nothing is written.
  */
 import type { ConditionUpdate } from '../../kube/condition.ts'
 import { formatMicroTime, parseTime } from '../../kube/duration.ts'
@@ -42,34 +41,34 @@ import {
 } from './status.ts'
 
 export interface LifecycleStep<Name extends string = string> {
-  /** To be written when it is another object than was given, with the resourceVersion that was read. */
+  /** Written if it is not the object that was passed in, with the resourceVersion that was read. */
   readonly status: LifecycleStatus<Name> | undefined
-  /** To be carried out now; may fail, and is then asked for again. */
+  /** Sent to the sidecar now; if that fails, it is requested again. */
   readonly act?: LifecycleAct
-  /** When to ask again even if nothing happens; undefined: not before something changes. */
+  /** When to run again without an event; undefined: not before something changes. */
   readonly requeueAtMs?: number
   readonly condition: ConditionUpdate
-  /** Why the wish cannot come true. */
+  /** Why the desired state cannot be reached. */
   readonly refusal?: string
 }
 
 /** The type of the condition. */
 export const lifecycleCondition = 'AtWishedState'
 
-/** How often an action or an application under way is looked at. */
+/** The polling interval of an action or application in transition. */
 export const pollMs = 5000
 
-/** An application that was where it should be for so long starts anew with its relapses. */
+/** After this time in the desired state, the back-off of relapses is reset. */
 const calmMs = 600_000
 const firstRelapseMs = 1000
 const longestRelapseMs = 300_000
 
-/** The actions that the sidecar is to be asked for. */
+/** The keys of the actions to query from the sidecar. */
 export function actionKeys(status: LifecycleStatus | undefined): readonly string[] {
   return [status?.transition?.key, ...(status?.overdue ?? [])].filter((key) => key !== undefined)
 }
 
-/** Whether it is where it is wished to be, and nothing is under way: for finalizers, with the end as the wish. */
+/** Whether it is in the desired state without a transition: for finalizers, with the end state as the desired one. */
 export function isSettled({ condition }: LifecycleStep): boolean {
   return condition.status === 'True'
 }
@@ -91,14 +90,14 @@ export function stepLifecycle<Name extends string, Wish extends Name, Spec exten
 function decide(turn: LifecycleTurn): LifecycleDecision {
   const { life, now } = turn
   const before = turn.before && withoutFuture(turn.before, life, now)
-  // A state that this version of the graph does not have tells nothing.
+  // A state that this version of the graph does not have is ignored.
   if (!before || !life.nodes.has(before.state)) return firstSeen(turn)
   return before.transition ? underWay(turn, before, before.transition) : atRest(turn, before)
 }
 
 /**
- * Moments that lie further ahead than anything is put off: the clock was set back since they were written down, and whoever
- * waited for them would wait as long as it was set back by. They count from now on.
+ * Stored moments further ahead than any delay allows: the clock was set back since, and the delay would grow by that.
+ * They count from now.
  */
 function withoutFuture(status: LifecycleStatus, { nodes }: LifecycleTurn['life'], now: number): LifecycleStatus {
   const { since, transition } = status
@@ -112,7 +111,7 @@ function withoutFuture(status: LifecycleStatus, { nodes }: LifecycleTurn['life']
   }
 }
 
-/** An application of which nothing is known yet, or no longer. */
+/** An application without a usable status. */
 function firstSeen(turn: LifecycleTurn): LifecycleDecision {
   const { life, wish, before, here, now } = turn
   const at = formatMicroTime(now)
@@ -121,10 +120,10 @@ function firstSeen(turn: LifecycleTurn): LifecycleDecision {
   const overdue = actionKeys(before)
   const blank = { since: at, history, attempts, ...(overdue.length > 0 && { overdue }) }
   if (here !== undefined && here !== life.end) {
-    return atRest(turn, { ...blank, state: here, history: remember(history, { state: here, at, why: 'observed' }) })
+    return atRest(turn, { ...blank, state: here, history: withEntry(history, { state: here, at, why: 'observed' }) })
   }
   if (!life.nodes.has(wish)) return refuseTransition(turn, undefined, wish)
-  // Nothing is there, and nothing is wanted.
+  // It does not exist, and is not desired.
   if (wish === life.end) return atRest(turn, { ...blank, state: life.end })
   return enter(turn, { ...blank, state: life.start }, undefined, life.start, 'wished')
 }
@@ -135,41 +134,41 @@ function underWay(turn: LifecycleTurn, status: LifecycleStatus, transition: Tran
   const { life, now, observed } = turn
   const node = life.nodes.get(transition.to)
   if (!node) return firstSeen(turn)
-  const begins = timeOf(transition.attemptAt, now)
-  if (now < begins) {
-    // Nothing runs, so a new wish need not wait for further attempts.
+  const attemptStart = timeOf(transition.attemptAt, now)
+  if (now < attemptStart) {
+    // No action is running, so a new desired state need not wait for further attempts.
     if (transition.wish !== turn.wish) return abandon(turn, status, transition, node, transition.message ?? '')
-    return wait(status, 'Retrying', retryText(transition, node), begins)
+    return wait(status, 'Retrying', retryText(transition, node), attemptStart)
   }
-  const isLate = now >= begins + node.timeoutMs
-  const again = Math.min(now + pollMs, begins + node.timeoutMs)
+  const isTimedOut = now >= attemptStart + node.timeoutMs
+  const pollAt = Math.min(now + pollMs, attemptStart + node.timeoutMs)
   const report = observed.actions.find(({ key }) => key === transition.key)
-  // It was on its way back, nothing of it is there yet, and nobody wants it any more: it is where it is wished to be.
+  // It was starting, nothing of it exists yet, and it is no longer desired: it is in its end state.
   if (turn.wish === life.end && turn.here === life.end && !observed.reachable && node.leadsTo?.state !== life.end) {
     const { transition: _given, ...rest } = status
     return atRest(turn, rest)
   }
-  // What has come to its end, or is gone, need not be brought there, and nobody may be left who could.
-  const isOver = turn.here === life.end && node.leadsTo?.state === life.end && report?.state !== 'running'
-  if (node.action && !transition.acted && !isOver) {
+  // An application that has ended or is gone needs no action, and no sidecar may be left to run it.
+  const hasEnded = turn.here === life.end && node.leadsTo?.state === life.end && report?.state !== 'running'
+  if (node.action && !transition.acted && !hasEnded) {
     const name = `action ${node.action.name}`
     switch (report?.state) {
       case undefined:
-        if (isLate)
+        if (isTimedOut)
           return fail(turn, overdueIf(!observed.reachable, status), transition, node, `${name} was not started in time`)
-        return start(turn, status, transition, node.action.name, again)
+        return start(turn, status, transition, node.action.name, pollAt)
       case 'failed':
       case 'lost': {
-        const reason = report.message ?? (report.state === 'lost' ? 'nobody knows how it ended' : 'it gave no reason')
+        const reason = report.message ?? (report.state === 'lost' ? 'its outcome is unknown' : 'it gave no reason')
         return fail(turn, status, transition, node, `${name} failed: ${reason}`)
       }
       case 'running':
-        if (isLate) return fail(turn, overdueIf(true, status), transition, node, `${name} took too long`)
+        if (isTimedOut) return fail(turn, overdueIf(true, status), transition, node, `${name} took too long`)
         return wait(
           { ...status, transition: withReport(transition, report) },
           'InTransition',
           `${routeText(transition)}: ${name} is running`,
-          again,
+          pollAt,
         )
       case 'succeeded':
     }
@@ -177,32 +176,32 @@ function underWay(turn: LifecycleTurn, status: LifecycleStatus, transition: Tran
   const acted: Transition = node.action ? { ...withReport(transition, undefined), acted: true } : transition
   const missing = missingFor(turn, node)
   if (missing === undefined) return arrive(turn, status, acted, node)
-  if (isLate) return fail(turn, status, acted, node, missing)
-  return wait({ ...status, transition: acted }, 'InTransition', `${routeText(transition)}: ${missing}`, again)
+  if (isTimedOut) return fail(turn, status, acted, node, missing)
+  return wait({ ...status, transition: acted }, 'InTransition', `${routeText(transition)}: ${missing}`, pollAt)
 }
 
-/** Carries out what the status, as it was read, says is intended. */
+/** Starts the action that the stored status intends. */
 function start(
   turn: LifecycleTurn,
   status: LifecycleStatus,
   transition: Transition,
   action: string,
-  again: number,
+  pollAt: number,
 ): LifecycleDecision {
   const { observed, uid } = turn
   const { key, input = null } = transition
   const place = routeText(transition)
-  if (!observed.reachable) return wait(status, 'InTransition', `${place}: waits for the application to answer`, again)
+  if (!observed.reachable) return wait(status, 'InTransition', `${place}: waits for the application to answer`, pollAt)
   const isBusy = observed.actions.some(
     (other) => other.state === 'running' && other.key !== key && numberOfKey(other.key, uid) !== undefined,
   )
-  if (isBusy) return wait(status, 'InTransition', `${place}: waits for an earlier action to end`, again)
-  // It is the same to a reader whether the action is about to run or runs.
-  const decision = wait(status, 'InTransition', `${place}: action ${action} is running`, again)
+  if (isBusy) return wait(status, 'InTransition', `${place}: waits for an earlier action to end`, pollAt)
+  // Readers need not distinguish an action that is about to start from a running one.
+  const decision = wait(status, 'InTransition', `${place}: action ${action} is running`, pollAt)
   return { ...decision, act: { verb: 'start', key, action, input } }
 }
 
-/** What the state still lacks before it has been entered, or may lead on; undefined when nothing does. */
+/** What is missing until the state is entered or left; undefined when nothing is. */
 function missingFor(
   { life, here, observed, context }: LifecycleTurn,
   { name, leadsTo }: LifecycleNode,
@@ -210,7 +209,7 @@ function missingFor(
   const verdict = leadsTo?.guard?.(context) ?? true
   if (verdict !== true) return `not yet ${leadsTo?.state}: ${verdict}`
   const next = leadsTo ? life.nodes.get(leadsTo.state) : undefined
-  // What has an action of its own, or leads on, is not confirmed by being there.
+  // A next state with an action or a `leadsTo` is confirmed by its own transition.
   if (leadsTo && (next?.leadsTo || next?.action)) return undefined
   const expected = leadsTo?.state ?? name
   if (here === expected) return undefined
@@ -246,20 +245,20 @@ function fail(
   const message = shorten(why)
   const { retries, firstMs, mostMs } = node.onFailure
   if (attempt > retries || wish !== turn.wish) return abandon(turn, status, transition, node, message)
-  const begins = turn.now + Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), mostMs)
+  const attemptStart = turn.now + Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), mostMs)
   const number = nextNumber(turn, status)
   const { acted: _acted, progress: _progress, input: _input, ...rest } = transition
   const next: Transition = {
     ...rest,
     key: formatActionKey({ uid: turn.uid, number, from: transition.from, to: transition.to }),
-    // Another key, hence another action: it may go by what the spec says now.
+    // Another key is another action: its input is computed from the current spec.
     ...inputOf(turn, node),
     generation: turn.generation,
     attempt: attempt + 1,
-    attemptAt: formatMicroTime(begins),
+    attemptAt: formatMicroTime(attemptStart),
     message,
   }
-  return wait({ ...status, attempts: number, transition: next }, 'Retrying', retryText(next, node), begins)
+  return wait({ ...status, attempts: number, transition: next }, 'Retrying', retryText(next, node), attemptStart)
 }
 
 function abandon(
@@ -284,56 +283,58 @@ function abandon(
 
 // At rest --------------------------------------------------------------------------------------------------------
 
-function atRest(turn: LifecycleTurn, was: LifecycleStatus): LifecycleDecision {
+function atRest(turn: LifecycleTurn, stored: LifecycleStatus): LifecycleDecision {
   const { life, here, wish } = turn
-  if (here !== undefined && here !== was.state) return atRest(turn, moved(turn, was, here))
-  if (!life.nodes.has(wish)) return refuseTransition(turn, was, wish)
-  const { failure } = was
-  const isHeld = failure !== undefined && isHolding(turn, failure)
-  const hasFailedHere = failure?.state === was.state
-  if (isHeld && hasFailedHere && failure.goTo !== undefined) {
-    return enter(turn, was, was.state, failure.goTo, 'failed')
+  if (here !== undefined && here !== stored.state) return atRest(turn, moved(turn, stored, here))
+  if (!life.nodes.has(wish)) return refuseTransition(turn, stored, wish)
+  const { failure } = stored
+  const isBlocked = failure !== undefined && blocks(turn, failure)
+  const hasFailedHere = failure?.state === stored.state
+  if (isBlocked && hasFailedHere && failure.goTo !== undefined) {
+    return enter(turn, stored, stored.state, failure.goTo, 'failed')
   }
-  const target = isHeld ? failure.goTo && restOf(life.nodes, failure.goTo) : targetOf(turn, was)
-  const status = forget(turn, was, isHeld)
+  const target = isBlocked ? failure.goTo && restOf(life.nodes, failure.goTo) : targetOf(turn, stored)
+  const status = withoutObsolete(turn, stored, isBlocked)
   if (target === undefined) return stay(status, 'Failed', failureText(failure))
-  const node = life.nodes.get(was.state)!
+  const node = life.nodes.get(stored.state)!
   if (node.leadsTo && !hasFailedHere) {
-    // It got into a passing state on its own, and may get out of it likewise.
-    const until = timeOf(was.since, turn.now) + node.timeoutMs
+    // It entered a transient state by itself, and may leave it by itself.
+    const until = timeOf(stored.since, turn.now) + node.timeoutMs
     if (turn.now < until)
       return wait(
         status,
         'OnItsOwn',
-        `${was.state}: expected to become ${node.leadsTo.state}`,
+        `${stored.state}: expected to become ${node.leadsTo.state}`,
         Math.min(turn.now + pollMs, until),
       )
   }
-  const route = routeTo(life.nodes, was.state, target)
-  if (!route) return isHeld ? stay(status, 'Failed', failureText(failure)) : refuseTransition(turn, status, target)
+  const route = routeTo(life.nodes, stored.state, target)
+  if (!route) return isBlocked ? stay(status, 'Failed', failureText(failure)) : refuseTransition(turn, status, target)
   const [hop] = route
   if (hop === undefined) {
-    if (isHeld) return stay(status, 'Failed', failureText(failure))
-    return hasFailedHere || node.leadsTo ? enter(turn, status, was.state, was.state, 'wished') : settled(turn, status)
+    if (isBlocked) return stay(status, 'Failed', failureText(failure))
+    return hasFailedHere || node.leadsTo
+      ? enter(turn, status, stored.state, stored.state, 'wished')
+      : settled(turn, status)
   }
   const exit = sideExits(node).find(({ state }) => state === hop)
-  // A passing state leads on when it has done what it is for, and only if it failed in another way.
-  if (!exit || (node.leadsTo && !hasFailedHere)) return enter(turn, status, was.state, was.state, 'wished')
+  // A transient state leaves by `leadsTo` after its action; other exits are for failures.
+  if (!exit || (node.leadsTo && !hasFailedHere)) return enter(turn, status, stored.state, stored.state, 'wished')
   const verdict = exit.guard?.(turn.context) ?? true
-  if (verdict !== true) return stay(status, 'Guarded', `${was.state} → ${hop}: ${verdict}`)
-  const calm = calmAt(turn, status, target)
-  if (turn.now < calm) {
+  if (verdict !== true) return stay(status, 'Guarded', `${stored.state} → ${hop}: ${verdict}`)
+  const allowedAt = correctionAt(turn, status, target)
+  if (turn.now < allowedAt) {
     return wait(
       status,
       'Relapsed',
-      `${was.state}: left ${target} on its own ${status.relapse?.times} times of late`,
-      calm,
+      `${stored.state}: left ${target} on its own ${status.relapse?.times} times of late`,
+      allowedAt,
     )
   }
-  return enter(turn, status, was.state, hop, isHeld ? 'failed' : 'wished')
+  return enter(turn, status, stored.state, hop, isBlocked ? 'failed' : 'wished')
 }
 
-/** The application went somewhere by itself. */
+/** The application changed its state by itself. */
 function moved(turn: LifecycleTurn, status: LifecycleStatus, here: string): LifecycleStatus {
   const { now } = turn
   const at = formatMicroTime(now)
@@ -341,47 +342,48 @@ function moved(turn: LifecycleTurn, status: LifecycleStatus, here: string): Life
   const target = targetOf(turn, status)
   const isCalm = now - timeOf(status.since, now) >= calmMs
   const times = relapse?.from === status.state && !isCalm ? relapse.times + 1 : 1
-  const nextRelapse = status.state === target && !isTaken(turn) ? { from: status.state, times } : relapse
+  const nextRelapse = status.state === target && !isDeletedByOthers(turn) ? { from: status.state, times } : relapse
   return {
     ...rest,
-    // It has come where it was wished to be, by whatever help.
+    // It has reached the desired state, with or without the operator.
     ...(failure && here !== target && { failure }),
     ...(nextRelapse && { relapse: nextRelapse }),
     state: here,
     since: at,
-    history: remember(status.history, { state: here, at, why: 'observed' }),
+    history: withEntry(status.history, { state: here, at, why: 'observed' }),
   }
 }
 
 /**
- * What it ran on is gone, and not because it had ended: somebody took it away. That is no relapse, and is put right at once
- * as with any other object; to wait would be to store that it has ended, by which the rest would go, too.
+ * Its objects are gone although it had not ended: another client deleted them. That is no relapse, and is corrected at
+ * once like any drift; waiting would store the end state, which would delete the remaining objects, too.
  */
-function isTaken({ life, before, observed, here }: LifecycleTurn): boolean {
+function isDeletedByOthers({ life, before, observed, here }: LifecycleTurn): boolean {
   return !observed.reachable && here === life.end && before?.state !== life.end
 }
 
-/** What is to be reached: the wish, or where it led once it has been gone through. */
+/** The state to reach: the desired one, or the state that it led to if it has been served. */
 function targetOf({ life, wish, request }: LifecycleTurn, { served }: LifecycleStatus): string {
   const isServed = served?.state === wish && served.request === request
   return isServed ? restOf(life.nodes, wish) : wish
 }
 
-/** A failure keeps everything as it is until somebody changes something. */
-function isHolding({ wish, generation }: LifecycleTurn, failure: LifecycleFailure): boolean {
+/** A failure blocks further transitions until the spec changes. */
+function blocks({ wish, generation }: LifecycleTurn, failure: LifecycleFailure): boolean {
   return failure.wish === wish && failure.generation === generation
 }
 
-/** What no longer means anything goes. */
-function forget({ wish }: LifecycleTurn, status: LifecycleStatus, isHeld: boolean): LifecycleStatus {
+/** Drops what no longer applies. */
+function withoutObsolete({ wish }: LifecycleTurn, status: LifecycleStatus, isBlocked: boolean): LifecycleStatus {
   const { failure, served, ...rest } = status
-  return { ...rest, ...(failure && isHeld && { failure }), ...(served?.state === wish && { served }) }
+  return { ...rest, ...(failure && isBlocked && { failure }), ...(served?.state === wish && { served }) }
 }
 
-/** When an application that keeps leaving `target` is next brought back there. */
-function calmAt(turn: LifecycleTurn, { relapse, since, history }: LifecycleStatus, target: string): number {
+/** When an application that keeps leaving `target` is brought back there again. */
+function correctionAt(turn: LifecycleTurn, { relapse, since, history }: LifecycleStatus, target: string): number {
   const { now } = turn
-  if (relapse?.from !== target || relapse.times < 2 || history.at(-1)?.why !== 'observed' || isTaken(turn)) return now
+  if (relapse?.from !== target || relapse.times < 2 || history.at(-1)?.why !== 'observed' || isDeletedByOthers(turn))
+    return now
   return timeOf(since, now) + Math.min(firstRelapseMs * 2 ** Math.min(relapse.times - 2, 30), longestRelapseMs)
 }
 
@@ -406,7 +408,7 @@ function settled({ life, observed, here, wish }: LifecycleTurn, status: Lifecycl
 
 function enter(
   turn: LifecycleTurn,
-  was: LifecycleStatus,
+  stored: LifecycleStatus,
   from: string | undefined,
   to: string,
   why: Why,
@@ -415,18 +417,18 @@ function enter(
   const at = formatMicroTime(now)
   const node = life.nodes.get(to)!
   const status: LifecycleStatus = {
-    ...was,
+    ...stored,
     state: to,
     since: at,
-    history: remember(was.history, { state: to, at, why }),
+    history: withEntry(stored.history, { state: to, at, why }),
   }
-  // Nothing to do and nothing to wait for: it is there.
+  // No action and nothing to wait for: the state is entered.
   if (!node.action && !node.leadsTo && missingFor(turn, node) === undefined) {
-    // What it ran on goes before it starts anew, and that goes by what is stored.
-    const isPassing = to === life.end && wish !== life.end
-    return isPassing ? wait(status, 'InTransition', `${to}: what it ran on goes first`, now) : atRest(turn, status)
+    // Its objects are deleted before it starts again, and that depends on the stored state.
+    const isRestart = to === life.end && wish !== life.end
+    return isRestart ? wait(status, 'InTransition', `${to}: what it ran on goes first`, now) : atRest(turn, status)
   }
-  const number = nextNumber(turn, was)
+  const number = nextNumber(turn, stored)
   const transition: Transition = {
     ...(from !== undefined && { from }),
     to,
@@ -440,7 +442,7 @@ function enter(
     attemptAt: at,
   }
   const doing = node.action ? `action ${node.action.name} is running` : 'entered'
-  // Again at once: the intent is written first.
+  // Run again at once: the intent is written first.
   return wait({ ...status, attempts: number, transition }, 'InTransition', `${routeText(transition)}: ${doing}`, now)
 }
 
@@ -448,13 +450,13 @@ function inputOf({ context }: LifecycleTurn, { action }: LifecycleNode): Pick<Tr
   return action?.input ? { input: action.input(context) } : {}
 }
 
-/** Above all that were given before, even by a status that was lost. */
+/** Above all earlier numbers, even those of a lost status. */
 function nextNumber({ observed, uid }: LifecycleTurn, { attempts }: LifecycleStatus): number {
   const seen = observed.actions.map(({ key }) => numberOfKey(key, uid) ?? 0)
   return Math.max(attempts, ...seen) + 1
 }
 
-function remember(history: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
+function withEntry(history: readonly HistoryEntry[], entry: HistoryEntry): readonly HistoryEntry[] {
   return [...history, entry].slice(-longestHistory)
 }
 
@@ -465,7 +467,7 @@ function overdueIf(mayRun: boolean, status: LifecycleStatus): LifecycleStatus {
   return { ...status, overdue: [...(status.overdue ?? []), status.transition.key] }
 }
 
-/** Cancels what took too long, and forgets it when it has ended. */
+/** Cancels actions that timed out, and drops them when they have ended. */
 function withOverdue({ life, observed, before, now }: LifecycleTurn, decision: LifecycleDecision): LifecycleDecision {
   const { status, requeueAtMs = Infinity } = decision
   if (!status?.overdue) return decision
@@ -477,11 +479,11 @@ function withOverdue({ life, observed, before, now }: LifecycleTurn, decision: L
   if (overdue.length === 0) return { ...decision, status: rest }
   const next = { ...decision, status: { ...rest, overdue }, requeueAtMs: Math.min(requeueAtMs, now + pollMs) }
   const key = overdue.find((wanted) => runs(wanted) && actionKeys(before).includes(wanted))
-  // Nothing else is started while one runs, so there is no act that this one could displace.
+  // No other action is started while one runs, so this replaces no other request.
   return key === undefined ? next : { ...next, act: { verb: 'cancel', key } }
 }
 
-/** What the action says of itself; times and texts of nobody else. */
+/** The progress and message that the action reported. */
 function withReport(transition: Transition, report: ActionReport | undefined): Transition {
   const { progress: _progress, message: _message, ...rest } = transition
   const { progress, message } = report ?? {}

@@ -1,4 +1,4 @@
-/** How a run ends: what its author reports, the status that says so, the ledger, and what the next run shall know. */
+/** The end of a run: the author's report, the status write, the ledger, and the memory for the next run. */
 import { MusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
 import type { Json } from '../../kube/json.ts'
@@ -17,28 +17,28 @@ import type { Conclusion } from './situation.ts'
 export async function reportConclusion(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
   if (run.isFinalizing) return
-  const said = options.status && (await run.author(() => options.status?.(reportContext(run))))
-  if (said) takeReport(run, said)
+  const reported = options.status && (await run.author(() => options.status?.(reportContext(run))))
+  if (reported) takeReport(run, reported)
   run.report ??= {}
 }
 
 /**
- * What the author reports. A status that does not fit its kind would be refused as a whole, conditions included.
+ * Validates the author's report: the API server would reject an invalid status as a whole, conditions included.
  * @throws InvalidController
  */
-export function takeReport(run: ReconcileRun, said: ReconcileRun['report']): void {
+export function takeReport(run: ReconcileRun, reported: ReconcileRun['report']): void {
   const { kind } = run.situation.controller
-  const problem = said && conformityProblem({ status: said as unknown as Json }, kind, typingOf(kind))
+  const problem = reported && conformityProblem({ status: reported as unknown as Json }, kind, typingOf(kind))
   if (problem !== undefined) {
     throw new MusterError('InvalidController', `${run.journal.place}, in its status: ${problem}`)
   }
-  run.report = said
+  run.report = reported
 }
 
 export async function* writeStatus(run: ReconcileRun): Waves {
   const { cr, life, journal, settled } = run
   const { kind, reports } = run.situation.controller
-  const due = statusWrite({
+  const pending = statusWrite({
     kind,
     cr,
     report: run.report,
@@ -47,17 +47,17 @@ export async function* writeStatus(run: ReconcileRun): Waves {
     ledger: ledgerOf(run),
     settled: settled.get('status'),
   })
-  if (!due) return
-  const [outcome] = yield [due.write]
+  if (!pending) return
+  const [outcome] = yield [pending.write]
   if (outcome?.result === 'failed') {
-    // The trouble that there was comes first; this one will be met again.
+    // An earlier failure is reported first; this one will recur.
     if (!journal.failure) journal.fail(outcome.error, 'cr')
     return
   }
-  journal.note('cr', 'statusWritten', { fields: due.fields })
+  journal.note('cr', 'statusWritten', { fields: pending.fields })
   const { resourceVersion } = outcome?.object?.metadata ?? {}
-  const isNothing = resourceVersion !== undefined && resourceVersion === cr.metadata.resourceVersion
-  if (isNothing) settled.set('status', { hash: due.hash, resourceVersion })
+  const isUnchanged = resourceVersion !== undefined && resourceVersion === cr.metadata.resourceVersion
+  if (isUnchanged) settled.set('status', { hash: pending.hash, resourceVersion })
   else settled.delete('status')
 }
 
@@ -67,7 +67,7 @@ export function conclude(run: ReconcileRun): Conclusion {
   const failures = failure ? countFailure(situation.memory.failures, failure) : noFailures
   const retryMs = failure && reconcileRetryDelay(failure, failures, situation.controller.backOff)
   return {
-    // Whatever else was to be done soon waits, too: it would only fail again.
+    // The back-off overrides other requeues: they would only fail again.
     ledger: { ...ledgerOf(run), ...(retryMs !== undefined && { requeueAfterMs: retryMs }) },
     memory: { failures, settled, refused },
   }
@@ -85,6 +85,6 @@ function ledgerOf({ owner, cr, context, entries, isFinalizing, journal, life }: 
     health,
     isFinalizing,
     startedAt: context.now,
-    ...journal.told(),
+    ...journal.ledgerPart(),
   }
 }

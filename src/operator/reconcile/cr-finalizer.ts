@@ -1,10 +1,10 @@
 /**
- * CRFinalizer: a CR that is being deleted is held until everything about it has come to its end: the application, what
- * the author undoes, what no garbage collector would see. Each part runs until it is done, over as many runs as it takes.
+ * CRFinalizer: keeps a deleted CR until its clean-up is complete: the application, the author's `finalize`, and objects
+ * that the garbage collector does not cover. Each part runs until it is done, over as many reconciles as needed.
  */
 import { OperatorError } from '../failure.ts'
 import type { Delete } from '../plan.ts'
-import { release } from './finalizers.ts'
+import { removeFinalizer } from './finalizers.ts'
 import { actOnLife, observeLife, stepLife } from './life.ts'
 import { pruneDependents, removeDependent, uncollected } from './pruning.ts'
 import type { ReconcileRun, Waves } from './run.ts'
@@ -12,13 +12,13 @@ import type { ReconcileRun, Waves } from './run.ts'
 const lookAgainMs = 10_000
 
 export async function* finalize(run: ReconcileRun): Waves {
-  const isOver = (yield* endLife(run)) && (await undo(run)) && (yield* takeAway(run))
-  if (!isOver) return
-  yield* release(run)
+  const isCleanedUp = (yield* endLife(run)) && (await runFinalize(run)) && (yield* deleteUncollected(run))
+  if (!isCleanedUp) return
+  yield* removeFinalizer(run)
   run.isGone = true
 }
 
-/** An application is brought to its end before what it runs on is taken away. */
+/** The application reaches its end state before its objects are deleted. */
 async function* endLife(run: ReconcileRun): Waves<boolean> {
   const { application } = run.situation.controller.options
   if (!application) return true
@@ -31,8 +31,8 @@ async function* endLife(run: ReconcileRun): Waves<boolean> {
   return status === 'True' && !run.journal.failure
 }
 
-/** What the author has to undo, if anything. */
-async function undo(run: ReconcileRun): Promise<boolean> {
+/** Runs the author's `finalize`, if there is one. */
+async function runFinalize(run: ReconcileRun): Promise<boolean> {
   const { options } = run.situation.controller
   if (!options.finalize) return true
   const verdict = await run.author(() => options.finalize!(run.context))
@@ -47,30 +47,30 @@ async function undo(run: ReconcileRun): Promise<boolean> {
   return false
 }
 
-/** What was made for it where no owner reference reaches; true when nothing of that is left. */
-async function* takeAway(run: ReconcileRun): Waves<boolean> {
+/** Deletes objects that no owner reference covers; true when none is left. */
+async function* deleteUncollected(run: ReconcileRun): Waves<boolean> {
   const left = uncollected(run)
-  const doomed = left.flatMap(({ resource, object: { metadata } }): readonly Delete[] => {
+  const deletions = left.flatMap(({ dependent, object: { metadata } }): readonly Delete[] => {
     const { name = '', namespace, uid = '', deletionTimestamp } = metadata
     if (deletionTimestamp !== undefined) return []
     return [
       {
         verb: 'delete',
-        subject: resource.id,
-        resource: resource.kind,
+        subject: dependent.id,
+        resource: dependent.kind,
         name: { name, namespace },
         uid,
         why: 'finalized',
       },
     ]
   })
-  let isLeft = left.length > doomed.length
-  if (doomed.length > 0) {
-    const outcomes = yield* removeDependent(run, doomed, 'deleted')
+  let isLeft = left.length > deletions.length
+  if (deletions.length > 0) {
+    const outcomes = yield* removeDependent(run, deletions, 'deleted')
     if (run.journal.failure) return false
-    // What the server answers with is still there: somebody else holds it.
+    // An object in the answer still exists: another finalizer holds it.
     isLeft ||= outcomes.some((outcome) => outcome.result === 'done' && outcome.object !== undefined)
   }
-  if (isLeft) run.journal.waiting = 'what was made for it is still being deleted'
+  if (isLeft) run.journal.waiting = 'its dependents are still being deleted'
   return !isLeft
 }

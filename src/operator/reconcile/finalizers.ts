@@ -1,21 +1,21 @@
-/** The finalizer of a CR: while it is there, the CR does not go before its operator has undone what it did for it. */
+/** The operator's finalizer on a CR: the API server keeps the CR until the operator has cleaned up and removed it. */
 import type { ReconcileRun, Waves } from './run.ts'
 
-/** The finalizer that an operator puts on the CRs of a kind: no other operator's is called the same. */
+/** The finalizer of an operator on the CRs of a kind, unique to the operator. */
 export function finalizerName(kind: { readonly plural: string; readonly group: string }, operator: string): string {
   return `${kind.plural}.${kind.group}/${operator}`
 }
 
-export function isHeld(run: ReconcileRun): boolean {
+export function hasOwnFinalizer(run: ReconcileRun): boolean {
   return run.cr.metadata.finalizers?.includes(nameFor(run)) ?? false
 }
 
-export async function* hold(run: ReconcileRun): Waves {
+export async function* addFinalizer(run: ReconcileRun): Waves {
   const { finalizers = [] } = run.cr.metadata
   yield* setFinalizers(run, [...finalizers, nameFor(run)], 'added')
 }
 
-export async function* release(run: ReconcileRun): Waves {
+export async function* removeFinalizer(run: ReconcileRun): Waves {
   const { finalizers = [] } = run.cr.metadata
   const ours = nameFor(run)
   yield* setFinalizers(

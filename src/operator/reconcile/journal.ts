@@ -1,6 +1,6 @@
 /**
- * The ledger while it is written: which steps were taken, what was done and what went wrong, what is waited for, and when
- * to run again. Whatever is told of a run passes here, so this is also where nothing that a Secret holds gets through.
+ * The ledger while it is being written: steps taken, operations, failures, what is waited for, when to requeue.
+ * Everything that is reported of a run passes here, so Secret values are redacted here.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Resource } from '../../kube/kind.ts'
@@ -12,18 +12,18 @@ import type { Ledger, LedgerEntry, Operation } from '../ledger.ts'
 import type { WatchedSecrets } from '../secrecy.ts'
 import type { ObjectName } from '../view.ts'
 
-/** What there is to say of an operation. */
+/** Details of an operation. */
 export interface Details {
-  /** The object that it was about, where it was about one. */
+  /** The object, if the operation is about one. */
   readonly object?: { readonly kind: Resource; readonly name: ObjectName }
   readonly fields?: readonly string[] | undefined
   readonly message?: string
 }
 
 export class StepJournal {
-  /** Whose it is, in messages: `memcached, controller memcached`. */
+  /** The controller, for messages: `memcached, controller memcached`. */
   readonly place: string
-  /** A reason to wait that is no failure. */
+  /** What the run waits for, without a failure. */
   waiting: string | undefined
   readonly #secrets: Pick<WatchedSecrets, 'hide'>
   readonly #path: string[] = []
@@ -31,7 +31,7 @@ export class StepJournal {
   readonly #entries: LedgerEntry[] = []
   #failure: ReconcileFailure | undefined
   #stepFailure: ReconcileFailure | undefined
-  #passing: ReconcileFailure | undefined
+  #transientFailure: ReconcileFailure | undefined
   #requeueAfterMs: number | undefined
 
   constructor({ operator, controller }: Owner, secrets: Pick<WatchedSecrets, 'hide'>) {
@@ -39,7 +39,7 @@ export class StepJournal {
     this.#secrets = secrets
   }
 
-  /** From here on everything is about this step. */
+  /** Starts a step: everything that follows belongs to it. */
   enter(step: string, now: number): void {
     this.#path.push(step)
     this.#stepsAt.push(now)
@@ -57,19 +57,19 @@ export class StepJournal {
     })
   }
 
-  /** The first failure is the one that is told, unless it was a mere conflict; each is in the ledger. */
+  /** The first failure is reported, unless it is a mere conflict; the ledger holds all of them. */
   fail(error: unknown, subject: string): ReconcileFailure {
-    const told = failureOf(explainAuthorError(error, this.here), this.#step, subject)
-    const failure = { ...told, message: this.#secrets.hide(told.message) }
+    const plain = failureOf(explainAuthorError(error, this.here), this.#step, subject)
+    const failure = { ...plain, message: this.#secrets.hide(plain.message) }
     const { message, retry, gaveUp } = failure
     this.#entries.push({ step: this.#step, subject, operation: gaveUp ? 'gaveUp' : 'failed', message })
     this.#stepFailure ??= failure
-    if (retry !== 'terminal') this.#passing ??= failure
+    if (retry !== 'terminal') this.#transientFailure ??= failure
     if (!this.#failure || (this.#failure.retry === 'conflict' && retry !== 'conflict')) this.#failure = failure
     return failure
   }
 
-  /** After this time at the latest. */
+  /** Requeues after this time at the latest. */
   requeue(ms: number): void {
     if (Number.isNaN(ms)) {
       throw new MusterError('InvalidController', `${this.here}: asks to be run again after NaN ms.`)
@@ -77,7 +77,7 @@ export class StepJournal {
     this.#requeueAfterMs = Math.min(ms, this.#requeueAfterMs ?? Infinity)
   }
 
-  /** Where it is now, in messages. */
+  /** The current step, for messages. */
   get here(): string {
     return `${this.place}, step ${this.#step}`
   }
@@ -86,23 +86,23 @@ export class StepJournal {
     return this.#path
   }
 
-  /** The one that is told. */
+  /** The failure to report. */
   get failure(): ReconcileFailure | undefined {
     return this.#failure
   }
 
-  /** Of this step alone, not one that an earlier step is remembered for. */
+  /** The failure of the current step, without those of earlier steps. */
   get stepFailure(): ReconcileFailure | undefined {
     return this.#stepFailure
   }
 
-  /** The one that says when to try again: the first that may go away by itself, even if what is told may not. */
+  /** The failure that determines the retry: the first transient one, even if the reported failure is terminal. */
   get retriedFailure(): ReconcileFailure | undefined {
-    return this.#failure?.retry === 'terminal' ? (this.#passing ?? this.#failure) : this.#failure
+    return this.#failure?.retry === 'terminal' ? (this.#transientFailure ?? this.#failure) : this.#failure
   }
 
-  /** The journal's part of the ledger, so far. */
-  told(): Pick<Ledger, 'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'requeueAfterMs'> {
+  /** The journal's part of the ledger. */
+  ledgerPart(): Pick<Ledger, 'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'requeueAfterMs'> {
     return {
       path: [...this.#path],
       entries: [...this.#entries],

@@ -1,6 +1,6 @@
 /**
- * The application in a run: one more object, that is observed in ObjectsGetter, decided about in Mutator and acted upon in
- * Updater. What is decided is written with the status, and what was written is acted upon in the next run.
+ * The application in a run, handled like one more dependent: observed in ObjectsGetter, decided on in Mutator and acted
+ * on in Updater. The decision is written with the status; the next run acts on the written status.
  */
 import { isMusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
@@ -15,22 +15,22 @@ export async function observeLife(run: ReconcileRun): Promise<void> {
   const { application } = run.situation.controller.options
   if (!application) return
   try {
-    const { actions, ...observed } = await run.author(() => application.observe(outsideOf(run)))
+    const { actions, ...observed } = await run.author(() => application.observe(accessOf(run)))
     run.observed = { ...observed, actions: actions.map((report) => maskedReport(report, run.hide)) }
   } catch (error) {
     if (!isMusterError(error, 'SidecarUnauthorized')) throw error
-    // It may be one of its objects that has to be put right before anybody is let in: that comes first.
+    // A dependent may have to be corrected before the sidecar accepts the token: dependents come first.
     run.observed = { reachable: false, actions: [] }
-    run.unheard = error
+    run.observeError = error
   }
 }
 
-/** Its words end in the status, cut to what it may hold. */
+/** The message ends up in the status; Secret values are redacted before it is truncated. */
 function maskedReport(report: ActionReport, hide: Hide): ActionReport {
   return report.message === undefined ? report : { ...report, message: hide(report.message) }
 }
 
-/** It has come to its end, and that is not written yet: nothing is made for it any more. */
+/** The application has reached its end state, and the status does not say so yet: no dependent is written. */
 export function isEnding({ situation, cr, life }: ReconcileRun): boolean {
   const { application } = situation.controller.options
   return application !== undefined && application.isPresent(cr) && life?.status?.state === application.lifecycle.end
@@ -42,18 +42,18 @@ export function stepLife(run: ReconcileRun): void {
   const { context, cr, journal } = run
   run.life = application.step({ ...context, cr }, run.observed, run.isFinalizing)
   const { requeueAtMs, status } = run.life
-  // What is new decides which objects are wanted, and goes by what is stored: so once more, when it is.
+  // The stored state decides which objects are desired: run again when the new one is written.
   if (status !== statusOf(cr)) journal.requeue(0)
   journal.requeue(requeueAtMs === undefined ? application.observeEveryMs : Math.max(requeueAtMs - context.now, 0))
 }
 
 export async function actOnLife(run: ReconcileRun): Promise<void> {
   const { application } = run.situation.controller.options
-  if (run.unheard) run.journal.fail(run.unheard, 'application')
+  if (run.observeError) run.journal.fail(run.observeError, 'application')
   const { act } = run.life ?? {}
   if (!application || !act) return
   try {
-    await run.author(() => application.perform(act, outsideOf(run)))
+    await run.author(() => application.perform(act, accessOf(run)))
     const message = act.verb === 'start' ? `started ${act.action}` : 'cancelled what took too long'
     run.journal.note('application', 'acted', { message })
   } catch (error) {
@@ -66,6 +66,6 @@ export function healthOfLife({ condition }: LifecycleStep): Health {
   return { status: status === 'True' ? 'Current' : reason === 'Failed' ? 'Failed' : 'InProgress', reason, message }
 }
 
-function outsideOf({ context, cr, situation }: ReconcileRun): ApplicationAccess<KubeObject> {
+function accessOf({ context, cr, situation }: ReconcileRun): ApplicationAccess<KubeObject> {
   return { ...context, cr, clock: situation.clock }
 }

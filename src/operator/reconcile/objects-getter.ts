@@ -1,4 +1,4 @@
-/** ObjectsGetter: which objects are wanted for the CR, by which names, and what is there of them. */
+/** ObjectsGetter: determines the dependents of the CR, their names and their live objects. */
 import { MusterError } from '../../kube/errors.ts'
 import { formatResource, kindOf, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
@@ -8,32 +8,32 @@ import { describeInput } from '../input.ts'
 import { defineDependent, type Dependent } from '../dependent.ts'
 import type { ObjectName } from '../view.ts'
 import { takeReport } from './conclusion.ts'
-import { hold, isHeld } from './finalizers.ts'
+import { addFinalizer, hasOwnFinalizer } from './finalizers.ts'
 import { observeLife } from './life.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 
 export async function* getObjects(run: ReconcileRun): Waves {
   const { options } = run.situation.controller
-  if (options.reconcile) await askFreeStyle(run)
-  for (const resource of run.registered) register(run, resource)
+  if (options.reconcile) await runFreeStyle(run)
+  for (const dependent of run.registered) register(run, dependent)
   if (options.application) await observeLife(run)
-  // What only a label ties to the CR, and no definition told of before: its end must be heard of, too.
-  const needsHold = run.entries.some(({ resource }) => resource.ownership === 'label')
-  if (needsHold && !run.isFinalizing && !isHeld(run)) yield* hold(run)
+  // A dependent that is tied to the CR by a label only, and that was not known at CRGetter, needs a finalizer, too.
+  const needsFinalizer = run.entries.some(({ dependent }) => dependent.ownership === 'label')
+  if (needsFinalizer && !run.isFinalizing && !hasOwnFinalizer(run)) yield* addFinalizer(run)
 }
 
-async function askFreeStyle(run: ReconcileRun): Promise<void> {
+async function runFreeStyle(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
-  const wanted = await run.author(() => options.reconcile?.(run.context))
-  if (!wanted) return
-  const { objects = [], status, requeueAfterMs } = wanted
-  for (const object of objects) run.registered.push(resourceFor(run, object))
+  const result = await run.author(() => options.reconcile?.(run.context))
+  if (!result) return
+  const { objects = [], status, requeueAfterMs } = result
+  for (const object of objects) run.registered.push(dependentFor(run, object))
   takeReport(run, status)
   if (requeueAfterMs !== undefined) run.journal.requeue(requeueAfterMs)
 }
 
-/** An object of a free-style controller, as a resource. */
-function resourceFor({ situation, cr, journal }: ReconcileRun, object: UntypedObject): Dependent<KubeObject> {
+/** An object that `reconcile` returned, as a dependent. */
+function dependentFor({ situation, cr, journal }: ReconcileRun, object: UntypedObject): Dependent<KubeObject> {
   const { kind: owner, outputs } = situation.controller
   const wanted = kindOf(object)
   const kind = outputs.find((output) => output.kind === wanted.kind && output.group === wanted.group)
@@ -56,22 +56,22 @@ function resourceFor({ situation, cr, journal }: ReconcileRun, object: UntypedOb
   })
 }
 
-function register(run: ReconcileRun, resource: Dependent<KubeObject>): void {
+function register(run: ReconcileRun, dependent: Dependent<KubeObject>): void {
   const { entries, journal, situation } = run
-  const items = resource.items(run.context).filter((item) => resource.isActive(item))
-  if (items.length === 0) journal.note(resource.id, 'inactive')
+  const items = dependent.items(run.context).filter((item) => dependent.isActive(item))
+  if (items.length === 0) journal.note(dependent.id, 'inactive')
   for (const context of items) {
-    const name = resource.nameOf(context)
-    const subject = subjectOf(resource, context)
-    checkAlone(run, resource.kind, name, subject)
-    checkDeclared(run, resource.kind, name)
-    const live = situation.view.get(resource.kind, name) as UntypedObject | undefined
-    entries.push({ resource, context, subject, name, live, desired: undefined, state: 'open' })
+    const name = dependent.nameOf(context)
+    const subject = subjectOf(dependent, context)
+    checkUnique(run, dependent.kind, name, subject)
+    checkDeclared(run, dependent.kind, name)
+    const live = situation.view.get(dependent.kind, name) as UntypedObject | undefined
+    entries.push({ dependent, context, subject, name, live, desired: undefined, state: 'open' })
   }
 }
 
-/** Two wishes for one object would be written in turns, for ever. */
-function checkAlone(
+/** Two dependents with the same object would be written in turns for ever. */
+function checkUnique(
   { entries, journal }: ReconcileRun,
   kind: Resource,
   { name, namespace }: ObjectName,
@@ -81,7 +81,7 @@ function checkAlone(
     (other) =>
       other.name.name === name &&
       other.name.namespace === namespace &&
-      formatResource(other.resource.kind) === formatResource(kind),
+      formatResource(other.dependent.kind) === formatResource(kind),
   )
   if (!twin) return
   throw new MusterError(
@@ -90,7 +90,10 @@ function checkAlone(
   )
 }
 
-/** Where names are declared, others are refused before anything is looked at: it is a write that is wanted. */
+/**
+ * If `writes` declares names, other names are refused before the view is read: the declaration that matters is the
+ * write.
+ */
 function checkDeclared({ situation, journal }: ReconcileRun, kind: Resource, name: ObjectName): void {
   const { declaredOutputs } = situation.controller
   const same = declaredOutputs.filter((output) => formatResource(output.resource) === formatResource(kind))

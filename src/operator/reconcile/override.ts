@@ -1,26 +1,26 @@
-/** A step done in its author's way, who may have the default done, too, by calling `next()`. */
+/** A step that the author overrides; `next()` runs the default. */
 import type { StepOverride } from '../controller.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { stepContext } from './author-context.ts'
 import type { ReconcileRun, Taken, Waves } from './run.ts'
 
-/** The author's code runs beside the default, which may have something to yield: it is handed over by promise. */
+/** Author code is a function and the default a generator that may yield mutations: `next()` hands over by promise. */
 export async function* takeOverridden(
   run: ReconcileRun,
   override: StepOverride<KubeObject>,
   byDefault: () => Taken,
 ): Waves {
-  const wanted = Promise.withResolvers<'default' | 'ended'>()
+  const request = Promise.withResolvers<'default' | 'ended'>()
   const finished = Promise.withResolvers<void>()
   const next = async (): Promise<void> => {
-    wanted.resolve('default')
+    request.resolve('default')
     await finished.promise
   }
-  const running = run.author(() => override(stepContext(run), next)).finally(() => wanted.resolve('ended'))
-  // It is awaited below in every case; until then a rejection is nobody's to report.
+  const running = run.author(() => override(stepContext(run), next)).finally(() => request.resolve('ended'))
+  // It is awaited below in every case; until then a rejection must not count as unhandled.
   running.catch(() => undefined)
   finished.promise.catch(() => undefined)
-  if ((await wanted.promise) === 'default') {
+  if ((await request.promise) === 'default') {
     try {
       const taken = byDefault()
       if (taken instanceof Promise) await taken

@@ -1,20 +1,23 @@
-/** What was made for a CR and must go: because it is not wanted any more, or because the CR goes itself. */
+/**
+ * Deletes a CR's objects: those that are no longer desired, or all that the garbage collector does not cover when the
+ * CR is deleted.
+ */
 import type { KubeObject } from '../../kube/object.ts'
-import { made, prunable } from '../entry.ts'
+import { dependentObjects, prunable } from '../entry.ts'
 import { inputOf, kindsOf } from '../input.ts'
 import type { Delete, MutationOutcome } from '../plan.ts'
 import { defineDependent, type Dependent } from '../dependent.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 
-/** Deletes what is not wanted any more. */
+/** Deletes objects that are no longer desired. */
 export async function* pruneDependents(run: ReconcileRun): Waves {
-  // After a failure nobody knows what is wanted: what is there stays.
+  // After a failure the desired objects are not all known: delete nothing.
   if (run.journal.failure) return
-  const unwanted = prunable(run.situation.view, run.cr, prunedResources(run), run.entries, ownMark(run))
-  if (unwanted.length > 0) yield* removeDependent(run, unwanted, 'pruned')
+  const obsolete = prunable(run.situation.view, run.cr, prunableDependents(run), run.entries, ownMark(run))
+  if (obsolete.length > 0) yield* removeDependent(run, obsolete, 'pruned')
 }
 
-/** Has them deleted, and notes what came of each. */
+/** Yields the deletions and records their outcomes. */
 export async function* removeDependent(
   { journal }: ReconcileRun,
   deletions: readonly Delete[],
@@ -29,19 +32,19 @@ export async function* removeDependent(
   return outcomes
 }
 
-/** What is tied to the CR by a label alone: no garbage collector would see it. */
+/** Live objects tied to the CR by a label: the garbage collector does not cover them. */
 export function uncollected(
   run: ReconcileRun,
-): readonly { readonly resource: Dependent<KubeObject>; readonly object: KubeObject }[] {
-  return prunedResources(run)
+): readonly { readonly dependent: Dependent<KubeObject>; readonly object: KubeObject }[] {
+  return prunableDependents(run)
     .filter(({ ownership }) => ownership === 'label')
-    .flatMap((resource) =>
-      made(run.situation.view, run.cr, resource, ownMark(run)).map((object) => ({ resource, object })),
+    .flatMap((dependent) =>
+      dependentObjects(run.situation.view, run.cr, dependent, ownMark(run)).map((object) => ({ dependent, object })),
     )
 }
 
-/** Where such objects may be: the kinds of all resources, and of what free style may write. */
-function prunedResources({ situation, registered }: ReconcileRun): readonly Dependent<KubeObject>[] {
+/** The dependents whose kinds may have such objects: all definitions, and the kinds in `writes`. */
+function prunableDependents({ situation, registered }: ReconcileRun): readonly Dependent<KubeObject>[] {
   const { kind: owner, options } = situation.controller
   const free = kindsOf((options.writes ?? []).map(inputOf)).flatMap((kind) => {
     const near = defineDependent<KubeObject, KubeObject>({ for: owner, kind })
@@ -51,7 +54,7 @@ function prunedResources({ situation, registered }: ReconcileRun): readonly Depe
   return [...registered, ...free]
 }
 
-/** It is looked for by its label: by which name is nobody's question. */
+/** Objects are found by their label; the name does not matter. */
 const anyNamespace = (): string => ''
 
 function ownMark({ owner: { operator, controller } }: ReconcileRun): string {

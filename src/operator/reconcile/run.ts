@@ -1,9 +1,8 @@
 /**
- * One run through the steps for one CR: what they all read and add to. Each step is a function of it, and what one leaves
- * here the next may find; of all that only the conclusion outlives the run.
+ * One reconcile of one CR: the state that its steps share. A step is a function of it and may use what earlier steps
+ * left here; only the conclusion outlives the run.
  *
- * To the kit a CR is an object like any other, and its settings are anything: what they are, their author's code knows.
- * So the types that authors see end here.
+ * The kit treats a CR as an untyped object and the configuration as unknown: the authors' types end here.
  */
 import type { MusterError } from '../../kube/errors.ts'
 import type { Hide } from '../../kube/hidden-text.ts'
@@ -20,44 +19,44 @@ import { watchSecrets } from '../secrecy.ts'
 import { StepJournal } from './journal.ts'
 import type { Refused, ReconcileSituation } from './situation.ts'
 
-/** Yields what shall be written; is told what came of it, in the same order. */
+/** Yields mutations and receives their outcomes, in the same order. */
 export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly MutationOutcome[]>
 
-/** A step that is taken: what it wants written, or that it is done, now or later. Most steps of most runs want nothing. */
+/** A step in progress: the mutations that it yields, a promise, or nothing. Most steps of most runs yield nothing. */
 export type Taken = Waves | Promise<void> | void
 
 export class ReconcileRun {
-  /** As it was at the start; its view remembers which Secrets were read. */
+  /** The input of the run; its view records which Secrets were read. */
   readonly situation: ReconcileSituation<KubeObject>
   readonly owner: Owner
-  /** What author code is given. */
+  /** The context of author code. */
   readonly context: LiveContext<KubeObject>
   readonly journal: StepJournal
 
-  /** As it is after what was written to it; authors see the one that was read. */
+  /** The CR after the writes of this run; author code sees the CR that was read. */
   cr: KubeObject
   isFinalizing = false
-  /** Nothing more is to be done about it, or can be. */
+  /** The CR is deleted, or nothing is left to do. */
   isGone = false
 
-  /** What shall be looked at in ObjectsGetter. */
+  /** The dependents that ObjectsGetter looks up. */
   readonly registered: Dependent<KubeObject>[]
-  /** Each object that is wanted; from ObjectsGetter on. */
+  /** Each desired object; from ObjectsGetter on. */
   readonly entries: DependentEntry<KubeObject>[] = []
-  /** How many were to be created. */
+  /** Creations planned in this run. */
   creations = 0
 
-  /** What was seen of the application, and what follows from it. */
+  /** The observed state of the application, and the decision. */
   observed: Observed | undefined
-  /** Masks what the Secrets hold that this run has read. */
+  /** Redacts values of the Secrets that this run has read. */
   readonly hide: Hide
-  /** Why it did not let us in. */
-  unheard: MusterError | undefined
+  /** The error if the sidecar rejected our token. */
+  observeError: MusterError | undefined
   life: LifecycleStep | undefined
-  /** What the author has to say; absent when the run did not come so far. */
+  /** The author's report; absent when the run failed before it. */
   report: StatusReport<KubeObject> | undefined
 
-  /** For the next run. */
+  /** Kept for the next run. */
   readonly settled: Map<string, SettledEntry>
   readonly refused: Map<string, Refused> = new Map()
 
@@ -75,7 +74,7 @@ export class ReconcileRun {
     this.settled = new Map(memory.settled)
   }
 
-  /** Runs what the author wrote, within its time. */
+  /** Runs author code, with a time-out. */
   author<T>(code: () => T | Promise<T>): Promise<T> {
     const { clock, controller, marks } = this.situation
     return runAuthorCode({ place: this.journal.here, clock, timeoutMs: controller.timeoutMs, marks }, code)

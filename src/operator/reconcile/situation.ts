@@ -1,6 +1,6 @@
 /**
- * What a reconcile is a function of, and what it comes to. Both are data: the same situation, told the same outcomes,
- * comes to the same conclusion.
+ * The input and the result of a reconcile. Both are data: the same input and the same outcomes lead to the same
+ * conclusion.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -13,7 +13,7 @@ import type { Ledger } from '../ledger.ts'
 import type { Live } from '../live.ts'
 import type { View } from '../view.ts'
 
-/** All that a reconcile is a function of. */
+/** The input of a reconcile. */
 export interface ReconcileSituation<CR extends KubeObject, Config = unknown> {
   readonly operator: string
   readonly controller: Controller<CR, Config>
@@ -24,7 +24,7 @@ export interface ReconcileSituation<CR extends KubeObject, Config = unknown> {
   readonly live: Live
   readonly memory: Memory
   readonly marks?: ThreadMarks
-  /** What was worked out before, for this CR or another one, in this life or an earlier one. @default nothing */
+  /** A memo of pure computations, shared between CRs and processes of a simulation. @default none */
   readonly recall?: Recall
 }
 
@@ -33,16 +33,16 @@ export interface Conclusion {
   readonly memory: Memory
 }
 
-/** What is remembered of a CR between two reconciles. Losing it costs a request, never a mistake. */
+/** The memory of a CR between two reconciles. Losing it costs a request, never correctness. */
 export interface Memory {
   readonly failures: Failures
   /** By subject. */
   readonly settled: ReadonlyMap<string, SettledEntry>
-  /** What a server refused for good, by subject: it is not asked again before something is different. */
+  /** Writes that the API server rejected with a terminal error, by subject: not repeated until something changes. */
   readonly refused: ReadonlyMap<string, Refused>
 }
 
-/** A wish that was refused, for that object and that CR. */
+/** A rejected write, for that desired object, live object and CR. */
 export interface Refused extends SettledEntry {
   readonly crVersion: string
   readonly error: unknown

@@ -1,14 +1,14 @@
 /**
- * Updater: brings what is there to what is wanted, in waves. An entry is written when all that it depends on is there and
- * healthy; what waits for it comes in the next wave, or in a later run, when it takes longer than a write. What is not
- * wanted any more goes last.
+ * Updater: brings the live objects to the desired state, in waves. An object is written when everything that it depends
+ * on exists and is healthy; what waits for it is written in the next wave, or in a later run if that takes longer than
+ * a write. Obsolete objects are deleted last.
  */
 import type { KubeObject } from '../../kube/object.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { typingOf } from '../desired.ts'
 import { differences } from '../difference.ts'
 import { decide, type DependentEntry, healthOfEntry } from '../entry.ts'
-import { isMendedElsewhere } from '../failure.ts'
+import { isAuthFailure } from '../failure.ts'
 import type { Operation } from '../ledger.ts'
 import type { Apply, MutationOutcome } from '../plan.ts'
 import type { Details } from './journal.ts'
@@ -17,11 +17,11 @@ import { pruneDependents } from './pruning.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 import type { Refused } from './situation.ts'
 
-/** The longest number of waves in one reconcile: what needs more goes on in the next. */
+/** The most waves of one reconcile; further ones follow in the next. */
 const mostWaves = 32
 const creationDelayMs = 1000
 
-/** Wave after wave: what depends on nothing open, then what waited for it, as long as something moves. */
+/** One wave after the other, as long as there is something to write. */
 export async function* updateDependents(run: ReconcileRun): Waves {
   if (isEnding(run)) return
   for (let wave = 0; wave < mostWaves; wave++) {
@@ -38,16 +38,16 @@ export async function* updateDependents(run: ReconcileRun): Waves {
 interface PlannedWrite {
   readonly entry: DependentEntry<KubeObject>
   readonly mutation: Apply
-  /** What it will have been. */
+  /** The operation to record on success. */
   readonly operation: Operation
 }
 
 const operations = { missing: 'created', changed: 'updated', drifted: 'corrected' } as const
 
-/** Undefined when nothing is to be written, now or at all. */
+/** Undefined when nothing is written, now or at all. */
 function plan(run: ReconcileRun, entry: DependentEntry<KubeObject>): PlannedWrite | undefined {
   try {
-    if (entry.state !== 'open' || obstacleTo(run, entry) !== undefined) return undefined
+    if (entry.state !== 'open' || blockerOf(run, entry) !== undefined) return undefined
     const decision = decide(entry, run.owner, run.settled.get(entry.subject))
     if (decision.what === 'nothing') {
       entry.state = 'settled'
@@ -55,7 +55,7 @@ function plan(run: ReconcileRun, entry: DependentEntry<KubeObject>): PlannedWrit
       return undefined
     }
     const { mutation, isAdoption } = decision
-    heedRefusal(run, entry)
+    rethrowRefusal(run, entry)
     if (mutation.why === 'missing' && !mayCreate(run, entry)) return undefined
     return { entry, mutation, operation: isAdoption ? 'adopted' : operations[mutation.why] }
   } catch (error) {
@@ -65,38 +65,39 @@ function plan(run: ReconcileRun, entry: DependentEntry<KubeObject>): PlannedWrit
   }
 }
 
-/** What keeps an entry from being written. */
-function obstacleTo(run: ReconcileRun, { resource, context }: DependentEntry<KubeObject>): string | undefined {
-  for (const id of resource.dependsOn) {
+/** What an entry waits for before it is written. */
+function blockerOf(run: ReconcileRun, { dependent, context }: DependentEntry<KubeObject>): string | undefined {
+  for (const id of dependent.dependsOn) {
     for (const other of run.entries) {
-      if (other.resource.id !== id) continue
+      if (other.dependent.id !== id) continue
       if (other.state === 'failed') return `${other.subject}, which failed`
       const { status, message } = healthOfEntry(other)
       if (other.state === 'open') return `${other.subject}, which is still to be written`
       if (status !== 'Current') return `${other.subject}: ${message}`
     }
   }
-  const verdict = resource.mayWrite(context)
+  const verdict = dependent.mayWrite(context)
   return verdict === true ? undefined : verdict
 }
 
 /**
- * The same was refused for good, and nothing has changed since: looking again is no reason to ask again.
+ * The API server rejected the same write with a terminal error, and nothing has changed since: a resync is no reason to
+ * repeat it.
  *
- * @throws what the server said then
+ * @throws the error of that write
  */
-function heedRefusal(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
+function rethrowRefusal(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
   const refused = run.situation.memory.refused.get(entry.subject)
   if (!refused) return
-  const { hash, resourceVersion, crVersion } = standingOf(run, entry)
+  const { hash, resourceVersion, crVersion } = versionsOf(run, entry)
   const isSame = refused.hash === hash && refused.resourceVersion === resourceVersion && refused.crVersion === crVersion
   if (!isSame) return
   run.refused.set(entry.subject, refused)
   throw refused.error
 }
 
-/** What a refusal goes by. */
-function standingOf(
+/** A rejection holds for these versions. */
+function versionsOf(
   { situation }: ReconcileRun,
   { desired, live }: DependentEntry<KubeObject>,
 ): Omit<Refused, 'error'> {
@@ -116,7 +117,7 @@ function mayCreate(run: ReconcileRun, entry: DependentEntry<KubeObject>): boolea
   }
   entry.state = 'settled'
   journal.note(entry.subject, 'delayed', about(entry))
-  journal.waiting ??= `${entry.subject} comes later: no more than ${maxCreations} objects are created at once.`
+  journal.waiting ??= `${entry.subject} is delayed: a reconcile creates at most ${maxCreations} objects.`
   journal.requeue(creationDelayMs)
   return false
 }
@@ -130,8 +131,8 @@ function settle(
   if (outcome?.result === 'failed') {
     entry.state = 'failed'
     const { retry, reason } = run.journal.fail(outcome.error, subject)
-    if (retry === 'terminal' && !isMendedElsewhere(reason)) {
-      run.refused.set(subject, { ...standingOf(run, entry), error: outcome.error })
+    if (retry === 'terminal' && !isAuthFailure(reason)) {
+      run.refused.set(subject, { ...versionsOf(run, entry), error: outcome.error })
     }
     return
   }
@@ -142,29 +143,29 @@ function settle(
   const { fields = [] } = mutation
   run.journal.note(subject, operation, about(entry, fields.length > 0 ? { fields } : {}))
   const { resourceVersion } = entry.live.metadata
-  // The server keeps it in words of its own, or says that nothing has changed: asking again would bring no more.
-  const isAnswered = outcome?.object !== undefined && resourceVersion !== undefined
-  const isOdd = isAnswered && (resourceVersion === before || isKeptOtherwise(entry))
-  if (isOdd) run.settled.set(subject, { hash, resourceVersion })
+  // The API server normalized the object, or changed nothing: another apply would have no effect.
+  const hasAnswer = outcome?.object !== undefined && resourceVersion !== undefined
+  const isSettled = hasAnswer && (resourceVersion === before || isNormalized(entry))
+  if (isSettled) run.settled.set(subject, { hash, resourceVersion })
   else run.settled.delete(subject)
 }
 
-function isKeptOtherwise({ resource, live, desired }: DependentEntry<KubeObject>): boolean {
+function isNormalized({ dependent, live, desired }: DependentEntry<KubeObject>): boolean {
   const [is, wanted] = [live, desired!.object] as unknown as readonly [JsonObject, JsonObject]
-  return differences(is, wanted, typingOf(resource.kind)).length > 0
+  return differences(is, wanted, typingOf(dependent.kind)).length > 0
 }
 
 function noteWaiting(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
   if (entry.state !== 'open') return
   const { journal } = run
-  const told = obstacleTo(run, entry)
-  // Nothing but the number of waves keeps it: no event will tell of that.
-  if (told === undefined) journal.requeue(0)
-  const obstacle = told ?? 'its turn'
+  const blocker = blockerOf(run, entry)
+  // Only the number of waves delays it, so no event will requeue it.
+  if (blocker === undefined) journal.requeue(0)
+  const obstacle = blocker ?? 'its turn'
   journal.waiting ??= `${entry.subject} waits for ${obstacle}`
   journal.note(entry.subject, 'waiting', about(entry, { message: obstacle }))
 }
 
-function about({ resource, name }: DependentEntry<KubeObject>, more: Omit<Details, 'object'> = {}): Details {
-  return { object: { kind: resource.kind, name }, ...more }
+function about({ dependent, name }: DependentEntry<KubeObject>, more: Omit<Details, 'object'> = {}): Details {
+  return { object: { kind: dependent.kind, name }, ...more }
 }

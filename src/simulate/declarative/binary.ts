@@ -1,4 +1,4 @@
-/** A test of a program: it is started as its users start it, and judged by the directory that it leaves. */
+/** A test of a program: started as its users start it, and judged by its output directory. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,16 +20,16 @@ import type { StepOutput } from './run-test.ts'
 import { type DeclarativeTest, inputFolder, type TestStep } from './test-file.ts'
 import { describeError } from '../../kube/errors.ts'
 
-/** More of what it prints is not kept. */
+/** The limit of its captured output. */
 const mostPrinted = 512 * 1024
 
-/** The longest way to rest. */
+/** The most runs until it is quiet. */
 export const mostRuns = 20
 export const neverQuiet: Discrepancy = { title: `it was still writing after ${mostRuns} runs`, lines: [] }
 
 /**
- * The same on what a cluster holds: it is laid out as a directory, and what the program wants is carried out there, as the
- * manager would do it.
+ * A test on a cluster: its objects are laid out as a directory, and the program's mutations are carried out on it, as
+ * by the manager.
  */
 export async function runBinaryOn(
   { client, clock: time }: OfflineServer,
@@ -62,10 +62,14 @@ export async function runBinaryOn(
         error === undefined ? [] : [{ title: `refused: ${read.file}`, lines: [describeError(error)] }],
       )
       const isSilent = done.read.mutations.every((read) => isIgnored(read, test.rules))
-      // Some say the same each time. What it reads has not changed by that, so there is nothing new to be said.
-      const isOver = !step.untilQuiet || isSilent || refused.length > 0 || (await layOut()) === 0
-      if (isOver || round === mostRuns) {
-        return { ...output, problems: [...refused, ...(isOver ? [] : [neverQuiet])], files: () => filesOf(output.read) }
+      // Some programs repeat their output. If the inputs have not changed, another run would bring nothing new.
+      const isQuiet = !step.untilQuiet || isSilent || refused.length > 0 || (await layOut()) === 0
+      if (isQuiet || round === mostRuns) {
+        return {
+          ...output,
+          problems: [...refused, ...(isQuiet ? [] : [neverQuiet])],
+          files: () => filesOf(output.read),
+        }
       }
     }
   } finally {
@@ -143,7 +147,7 @@ async function run(
   const timer = clock.after(timeoutMs, () => {
     problems.push({ title: `it did not end within ${timeoutMs} ms`, lines: [] })
     try {
-      // With all that it has started.
+      // With its children.
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch {
       // It ended by itself.

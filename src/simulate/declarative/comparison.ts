@@ -1,6 +1,6 @@
 /**
- * Two outputs, compared by what they say: the form of the YAML does not matter, nor the order, nor what rules take out. What
- * differs is told as a diff that a person can read.
+ * Compares two outputs by content: YAML style, order and what the rules exclude do not matter. Differences are shown as
+ * a diff.
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import { unified } from '../../manager/plan/unified.ts'
@@ -10,10 +10,10 @@ import { actionOf, unspecifiedFolder } from '../../contract/mutation.ts'
 import type { ReadMutation, ReadOutput } from '../../contract/output-reader.ts'
 import { isIgnored, reduced, type Rules } from './rules.ts'
 
-/** One thing that is not as expected. */
+/** One difference. */
 export interface Discrepancy {
   readonly title: string
-  /** A unified diff, or nothing where the title says it all. */
+  /** A unified diff, or empty if the title says it all. */
   readonly lines: readonly string[]
 }
 
@@ -46,7 +46,7 @@ function compareMutations(
   const right = grouped(actual, rules)
   return [...new Set([...left.keys(), ...right.keys()])].toSorted().flatMap((key) => {
     const [missing, extra] = withoutTwins(left.get(key) ?? [], right.get(key) ?? [])
-    // Pairs of the same request are two versions of it; what is left has no counterpart.
+    // Requests with the same key are paired; the rest has no counterpart.
     return Array.from({ length: Math.max(missing.length, extra.length) }, (_, at): Discrepancy => {
       const [is, should] = [extra[at], missing[at]]
       const isUndeclared = key.startsWith(unspecifiedFolder)
@@ -57,7 +57,7 @@ function compareMutations(
   })
 }
 
-/** What identifies a request; two of the same may well be meant. */
+/** Mutations by the key of their request; a key may occur twice. */
 function grouped(mutations: readonly ReadMutation[], rules: Rules): ReadonlyMap<string, readonly Json[]> {
   const counted = mutations.filter((read) => !isIgnored(read, rules))
   return new Map(

@@ -1,4 +1,4 @@
-/** Results as the XML that every CI system reads, with counters that are true. */
+/** Results as JUnit XML, for CI systems. */
 import type { TestResult } from './run-test.ts'
 
 export function junitReport(results: readonly TestResult[], suite = 'muster test'): string {
@@ -43,7 +43,7 @@ function escaped(text: string): string {
     .join('')
 }
 
-/** What XML cannot hold at all is left out. */
+/** Characters that XML does not allow are dropped. */
 function isAllowed(character: string): boolean {
   const code = character.codePointAt(0)!
   return code === 9 || code === 10 || code === 13 || (code >= 32 && code !== 0xfffe && code !== 0xffff)

@@ -1,30 +1,30 @@
 /**
- * What does not count when two outputs are compared: mutations that are ignored, fields that may be anything. Both sides go
- * through the same rules, so an expected output may hold last month's random value.
+ * What is excluded when two outputs are compared: ignored mutations and masked fields. Both sides pass the same rules,
+ * so an expected output may hold an old random value.
  *
  *     ignore:
  *     - resource: leases                        all writes of these
  *     - {resource: certificatesigningrequests, fields: [spec.request]}
  *     masks:
  *     - fields: ['status.conditions[*].lastTransitionTime']
- *     - pattern: 'token-[a-z0-9]{5}'            wherever it stands in a text
+ *     - pattern: 'token-[a-z0-9]{5}'            anywhere in a text
  */
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import type { ReadMutation } from '../../contract/output-reader.ts'
 
 export interface RuleMask {
-  /** `deployments`, `deployments.apps`; absent: of every kind. */
+  /** `deployments`, `deployments.apps`; absent: every resource. */
   readonly resource?: string
   readonly namespace?: string
   readonly name?: string
-  /** Members with dots, keys in ["…"], all items of a list as [*]. */
+  /** Paths: members with dots, keys in ["…"], all items of a list as [*]. */
   readonly fields?: readonly string[]
   readonly pattern?: string
 }
 
 export interface Rules {
-  /** Events count as little as they do upstream, unless they are asked for. */
+  /** Events are ignored as upstream, unless a test asks for them. */
   readonly ignore: readonly RuleMask[]
   readonly masks: readonly RuleMask[]
 }
@@ -55,7 +55,7 @@ function readRule(rule: Json, place: string): RuleMask {
   return mask
 }
 
-/** Whether a mutation does not count at all. */
+/** Whether a mutation is ignored. */
 export function isIgnored(read: ReadMutation, { ignore }: Rules): boolean {
   return ignore.some((rule) => rule.fields === undefined && ruleConcerns(rule, read))
 }
@@ -71,7 +71,7 @@ export function ruleConcerns(rule: RuleMask, { mutation: { type, namespace, name
 
 export const maskedByRules = '(masked)'
 
-/** What is left to compare. */
+/** The content to compare. */
 export function reduced(read: ReadMutation, { ignore, masks }: Rules): Json | undefined {
   let { content } = read
   for (const rule of ignore) {
@@ -102,7 +102,7 @@ function parsePath(text: string): readonly Part[] {
   return parts
 }
 
-/** A copy in which what stands there is something else; undefined takes it out. */
+/** A copy with the value at the path replaced; undefined removes it. */
 function atPath(value: Json, [part, ...rest]: readonly Part[], change: (value: Json) => Json | undefined): Json {
   const next = (inner: Json): Json | undefined => (rest.length === 0 ? change(inner) : atPath(inner, rest, change))
   if (part === everyItem) {

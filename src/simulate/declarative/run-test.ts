@@ -1,4 +1,4 @@
-/** Runs one declarative test, and says what is not as expected. */
+/** Runs one declarative test, and reports the differences. */
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
@@ -38,16 +38,16 @@ export interface TestOptions {
   /** Loads the operator of a module: the reference of a test, from its folder. */
   readonly load: (reference: string) => Promise<Operator>
   readonly clock: Clock
-  /** Writes what comes out as what is expected. @default false */
+  /** Overwrites the expected output. @default false */
   readonly update?: boolean
-  /** Keeps what came out there. @default nowhere */
+  /** Keeps the actual output in this folder. @default not kept */
   readonly outputFolder?: string
 }
 
 export interface TestResult {
   readonly name: string
   readonly folder: string
-  /** `broken`: it could not even be run. */
+  /** `broken`: it could not be run. */
   readonly outcome: 'passed' | 'updated' | 'failed' | 'broken'
   readonly discrepancies: readonly Discrepancy[]
   readonly durationMs: number
@@ -56,18 +56,18 @@ export interface TestResult {
   readonly stderr: string
 }
 
-/** What a run of one step left behind, in files and in words. */
+/** The output of one step. */
 export interface StepOutput {
   readonly files: () => ReadonlyMap<string, string>
   readonly read: ReadOutput
   readonly hasFailed: boolean
   readonly stdout: string
   readonly stderr: string
-  /** Something about the run itself. */
+  /** Problems of the run itself. */
   readonly problems: readonly Discrepancy[]
 }
 
-/** Never rejects: what goes wrong is a result. */
+/** Never rejects: an error is a result. */
 export async function runTest(folder: string, options: TestOptions): Promise<TestResult> {
   const { clock } = options
   const startedAt = clock.now()
@@ -108,7 +108,7 @@ export async function runTest(folder: string, options: TestOptions): Promise<Tes
   }
 }
 
-/** What does not count is not kept: nobody has to read it in a review. */
+/** Ignored files are not kept: no reviewer has to read them. */
 function countedFiles({ read, files }: StepOutput, { rules }: DeclarativeTest): ReadonlyMap<string, string> {
   const ignored = new Set(read.mutations.filter((each) => isIgnored(each, rules)).map(({ mutation }) => mutation))
   if (ignored.size === 0) return files()
@@ -151,7 +151,7 @@ async function* stepsOf(
   }
 }
 
-/** A program is run on the directory as it is, where that is all; else on what an embedded cluster holds by then. */
+/** A single step of a program runs on the input directory itself; otherwise on the state of an embedded cluster. */
 async function* binarySteps(
   test: DeclarativeTest,
   binary: string,
@@ -216,7 +216,7 @@ function readOf(mutations: readonly PlacedFile[]): readonly ReadMutation[] {
   })
 }
 
-/** What a person does before the step. */
+/** Applies the changes before the step. */
 async function change(
   { apply, remove, advanceMs }: TestStep,
   { folder }: DeclarativeTest,
@@ -286,7 +286,7 @@ function compareWith(folder: string, read: ReadOutput, { rules }: DeclarativeTes
   return compareOutputs(expected, read, rules)
 }
 
-/** What is there in the end. */
+/** Compares the expected objects. */
 async function judgeObjects(step: TestStep, world: OfflineServer | undefined): Promise<readonly Judged[]> {
   const found: Discrepancy[] = []
   for (const wanted of step.objects) {
@@ -313,7 +313,7 @@ async function objectAt(object: UntypedObject, world: OfflineServer): Promise<Un
   }
 }
 
-/** Of what is there, as much as is told about what should be. */
+/** The live value, reduced to the fields of the expected one. */
 function projected(is: Json, wanted: Json): Json {
   if (Array.isArray(is) && Array.isArray(wanted) && is.length === wanted.length) {
     return (is as readonly Json[]).map((item, at) => projected(item, (wanted as readonly Json[])[at]!))

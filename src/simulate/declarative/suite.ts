@@ -1,4 +1,4 @@
-/** Many declarative tests, some at a time, reported in the order of their folders. */
+/** Runs many declarative tests concurrently, and reports them in the order of their folders. */
 import path from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
@@ -6,9 +6,9 @@ import { withSeeds } from '../environment/seeded-crypto.ts'
 import { findTests } from './test-file.ts'
 
 export interface SuiteOptions extends TestOptions {
-  /** At once. @default 4 */
+  /** The concurrency. @default 4 */
   readonly jobs?: number
-  /** Told of each when it has ended. */
+  /** Called after each test. */
   readonly onResult?: (result: TestResult) => void
 }
 

@@ -1,19 +1,19 @@
 /**
- * A declarative test: a folder with a `test.yaml`, what there is (`input-dir`) and what an operator shall make of it
- * (`expected-output`). The keys of the upstream format mean what they mean there; the others are ours.
+ * A declarative test: a folder with a `test.yaml`, an input directory (`input-dir`) and the expected output
+ * (`expected-output`). Keys of the upstream format have their upstream meaning; the others are ours.
  *
  * | key            | meaning                                                                                       |
  * | -------------- | --------------------------------------------------------------------------------------------- |
- * | `binaryName`   | the program to run, as seen from where the tests are started                                  |
- * | `operator`     | ours: a module that exports an operator, as seen from the folder; it runs in this process     |
- * | `now`          | where the clock stands                                                                        |
- * | `controllers`  | which of them run                                                                             |
+ * | `binaryName`   | the program to run, relative to the working directory                                         |
+ * | `operator`     | ours: a module that exports an operator, relative to the folder; it runs in this process      |
+ * | `now`          | the time of the clock                                                                         |
+ * | `controllers`  | the controllers to run                                                                        |
  * | `desiredError` | `NonZeroReturn`: it must fail                                                                 |
  * | `steps`        | ours: several runs, each with changes before it and expectations after it                     |
- * | `until`        | ours: `quiet` runs it again and again until it wants nothing more                             |
- * | `ignore`       | ours: what does not count                                                                     |
- * | `masks`        | ours: what is random, and may be anything                                                     |
- * | `seed`         | ours: where keys, uids and whatever else is random come from                                  |
+ * | `until`        | ours: `quiet` repeats the run until it writes nothing more                                    |
+ * | `ignore`       | ours: mutations that are not compared                                                         |
+ * | `masks`        | ours: random values, which are not compared                                                   |
+ * | `seed`         | ours: the seed of keys, uids and other random values                                          |
  */
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -30,26 +30,26 @@ import { scalarText } from '../../contract/scalar-text.ts'
 export interface DeclarativeTest {
   readonly name: string
   readonly description: string
-  /** Where its `test.yaml` is. */
+  /** The folder of its `test.yaml`. */
   readonly folder: string
-  /** One of the two. */
+  /** Either this or `operator`. */
   readonly binary: string | undefined
   readonly operator: string | undefined
   readonly now: number | undefined
   readonly env: Readonly<Record<string, string>>
   readonly config: Readonly<Record<string, unknown>>
   readonly seed: number
-  /** Deployments make Pods, and Pods run. */
+  /** Simulates scheduler, kubelets and workload controllers. */
   readonly workloads: boolean
   readonly timeoutMs: number
   readonly rules: Rules
   readonly steps: readonly TestStep[]
-  /** It says which steps there are; else there is one, without a name. */
+  /** Whether it declares steps; otherwise there is one, without a name. */
   readonly hasSteps: boolean
 }
 
 export interface TestStep {
-  /** Of its folder in `expected-output`; empty for the only one. */
+  /** The name of its folder in `expected-output`; empty for a single step. */
   readonly name: string
   readonly apply: readonly string[]
   readonly remove: readonly TestObjectRef[]
@@ -57,10 +57,10 @@ export interface TestStep {
   readonly controllers: readonly string[]
   readonly untilQuiet: boolean
   readonly mustFail: boolean
-  /** Objects that are there afterwards, as far as they are told. */
+  /** Expected objects, compared by the given fields. */
   readonly objects: readonly JsonObject[]
   readonly absent: readonly TestObjectRef[]
-  /** Compare what is sent with `expected-output`. */
+  /** Whether the writes are compared with `expected-output`. */
   readonly requests: boolean
 }
 
@@ -75,7 +75,7 @@ export const testFile = 'test.yaml'
 export const inputFolder = 'input-dir'
 export const expectedFolder = 'expected-output'
 
-/** The folders of all tests below, in order. Inputs and outputs are not looked into. */
+/** The folders of all tests below, in order. Inputs and outputs are skipped. */
 export function findTests(folder: string): readonly string[] {
   let entries: readonly Dirent[]
   try {

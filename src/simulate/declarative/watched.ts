@@ -1,7 +1,7 @@
-/** Which changes of files are a reason to run tests again. */
+/** Which file changes rerun the tests. */
 import path from 'node:path'
 
-/** What a round writes itself is none, nor what tools keep for themselves. */
+/** Files that the tests write, and tools' own files, do not count. */
 export function isWatched(place: string, written: readonly string[]): boolean {
   const isOurs = written.some((each) => isWithin(place, path.resolve(each)))
   return !isOurs && !place.split(path.sep).some((part) => foreign.has(part))

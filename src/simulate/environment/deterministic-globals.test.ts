@@ -19,7 +19,7 @@ function open(seed = 1): { readonly time: SimulatedTime; readonly within: Within
   return { time, within }
 }
 
-describe('in seclusion', () => {
+describe('under deterministic globals', () => {
   it('every clock is the simulation’s', async () => {
     const { time, within } = open()
     const seen: unknown[] = []

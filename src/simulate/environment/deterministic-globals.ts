@@ -1,10 +1,10 @@
 /**
- * Seclusion: the code of a simulated process asks for time and chance as it likes, and is given the simulation's. What the kit passes
- * in is virtual anyway; but authors also call `Date.now`, `setTimeout` or `Math.random`, or a library does, and then a run would be
- * another one each time it is played. So while simulations are played these are in other hands, and answer whoever is in a process of
- * one by its clock and its seed. Everybody else gets what they always got.
+ * Deterministic globals: time and randomness of a simulated process come from the simulation. The kit injects them, but
+ * authors and libraries also call `Date.now`, `setTimeout` or `Math.random`, which would make every run different. So
+ * while simulations run, these globals are replaced; code inside of a simulated process gets its virtual clock and its
+ * seed, all other code the real ones.
  *
- * Processes of several runs go side by side in one thread: which one is asking is told by the engine, across all that it awaits.
+ * Processes of several runs share one thread: AsyncLocalStorage tells which one is calling.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
@@ -12,30 +12,30 @@ import { setInterval as tickEvery, setTimeout as sleepFor } from 'node:timers/pr
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { installSeeds, openSource, type SeedSource, withSource } from './seeded-crypto.ts'
 
-/** Does this as the process would. */
+/** Runs code in the context of a process. */
 export type Within = <T>(work: () => T) => T
 
 const clocks = new AsyncLocalStorage<Clock>()
 
-/** A process with this clock, and chance that follows from the seed. */
+/** The context of a process with this clock and seed. */
 export function withDeterministicGlobals(seed: number, clock: Clock): Within {
   const source: SeedSource = openSource(seed)
   return (work) => clocks.run(clock, () => withSource(source, work))
 }
 
 let users = 0
-let putBack: readonly (() => void)[] = []
+let restores: readonly (() => void)[] = []
 
-/** From here on, until the last one who called this lets go. */
+/** Installs the globals until the last caller has called the returned function. */
 export function installDeterministicGlobals(): () => void {
   if (users++ === 0) {
     const endSeeds = installSeeds()
-    putBack = [...replaceTime(), endSeeds]
+    restores = [...replaceTime(), endSeeds]
     syncBuiltinESMExports()
   }
   return () => {
     if (--users > 0) return
-    for (const restore of putBack) restore()
+    for (const restore of restores) restore()
     syncBuiltinESMExports()
   }
 }
@@ -90,7 +90,7 @@ function now(): number {
   return clocks.getStore()?.now() ?? real.Date.now()
 }
 
-/** What `setTimeout` gives: with all that Node's own can do. */
+/** The result of `setTimeout`, with the methods of Node's own. */
 class SimulatedTimeout implements Disposable {
   readonly #start: () => Timer
   #timer: Timer
@@ -185,7 +185,7 @@ function signalAfter(ms: number): AbortSignal {
   return controller.signal
 }
 
-/** As Node has it. */
+/** As in Node. */
 function atLeastOne(ms: number): number {
   return ms >= 1 ? ms : 1
 }

@@ -1,6 +1,6 @@
 /**
- * ECDSA without chance, as RFC 6979 has it: what is random in a signature follows from the key and from what is signed. Any
- * verifier takes such a signature for what it is. Node has no way to ask OpenSSL for one.
+ * Deterministic ECDSA, as in RFC 6979: the nonce is derived from the key and the message. Any verifier accepts such a
+ * signature. Node has no option to request it from OpenSSL.
  */
 import { createECDH, createHash, createHmac, type KeyObject } from 'node:crypto'
 import { inverse } from './inverse.ts'
@@ -25,10 +25,10 @@ const curves: Readonly<Record<string, Curve>> = {
   },
 }
 
-/** `ieee-p1363`: both numbers, one after the other. */
+/** `ieee-p1363`: both numbers concatenated. */
 export type SignatureEncoding = 'der' | 'ieee-p1363'
 
-/** Undefined for a key that is none of these curves. */
+/** Undefined for a key of another curve. */
 export function fixedSignature(
   hash: string,
   data: Uint8Array,
@@ -42,7 +42,7 @@ export function fixedSignature(
   const { bytes, order } = curve
   const secret = numberOf(Buffer.from(d, 'base64url'))
   const digest = createHash(hash).update(data).digest()
-  // Of a digest that is longer than the curve, the front counts.
+  // A digest longer than the curve is truncated.
   const message = numberOf(digest.subarray(0, bytes))
   for (const nonce of nonces(hash, curve, secret, message)) {
     const exchange = createECDH(curve.name)
@@ -57,7 +57,7 @@ export function fixedSignature(
   return undefined
 }
 
-/** Section 3.2. The first fits, but for one in many billions. */
+/** Section 3.2. The first candidate almost always fits. */
 function* nonces(hash: string, { bytes, order }: Curve, secret: bigint, message: bigint): Generator<bigint, void> {
   const mac = (key: Buffer, ...parts: readonly Uint8Array[]): Buffer =>
     createHmac(hash, key).update(Buffer.concat(parts)).digest()
@@ -90,12 +90,12 @@ function bytesOf(value: bigint, size: number): Buffer {
   return Buffer.from(value.toString(16).padStart(size * 2, '0'), 'hex')
 }
 
-/** Both numbers of these curves are short enough for a length of one byte. */
+/** Both numbers of these curves fit a length of one byte. */
 function der(tag: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, content.length]), content])
 }
 
-/** Positive: its top bit stays clear. */
+/** A positive number: its top bit is clear. */
 function derNumber(value: bigint): Buffer {
   const hex = value.toString(16)
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')

@@ -1,4 +1,4 @@
-/** The number that times `value` is 1, modulo `modulus`. Both have no factor in common. */
+/** The modular inverse of `value`, which must be coprime to `modulus`. */
 export function inverse(value: bigint, modulus: bigint): bigint {
   let [r, next] = [modulus, value % modulus]
   let [x, y] = [0n, 1n]

@@ -1,11 +1,10 @@
 /**
- * Keys and random values that are the same in every run of a test. While a test runs, whatever its operator asks `node:crypto`,
- * `crypto.subtle` or `Math.random` for comes from a generator with the test's seed: bytes, UUIDs, keys, and key pairs (RSA, EC,
- * Ed25519, X25519). With them certificates are fixed, too: signatures with Ed25519 and RSA (PKCS #1) have nothing random in
- * them, and those with ECDSA are made without chance (`fixed-signature.ts`). What stays random are RSA-PSS and encryption: for
- * those there are masks.
+ * Deterministic keys and random values. While a test runs, `node:crypto`, `crypto.subtle` and `Math.random` draw from a
+ * generator with the test's seed: bytes, UUIDs, keys, and key pairs (RSA, EC, Ed25519, X25519). That makes certificates
+ * deterministic, too: Ed25519 and RSA (PKCS #1) signatures are, and ECDSA ones are computed by `fixed-signature.ts`.
+ * RSA-PSS and encryption stay random: mask them.
  *
- * Tests run side by side in one process: each sees its own generator, and nobody else sees any.
+ * Tests run concurrently in one process: each has its own generator, and other code has none.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import {
@@ -27,7 +26,7 @@ import { promisify } from 'node:util'
 import { fixedSignature, type SignatureEncoding } from './fixed-signature.ts'
 import { inverse } from './inverse.ts'
 
-/** Where the chance of one test, or of one process, comes from. */
+/** The random source of one test or process. */
 export interface SeedSource {
   readonly seed: number
   block: number
@@ -36,12 +35,12 @@ export interface SeedSource {
 
 const running = new AsyncLocalStorage<SeedSource>()
 
-/** Runs it with chance that repeats itself. */
+/** Runs it with a seeded random source. */
 export async function withSeed<T>(seed: number, run: () => Promise<T>): Promise<T> {
   return await openSeed(seed)(run)
 }
 
-/** For several runs, one after the other: none of them draws again what was drawn before. */
+/** For several runs in sequence that share one random stream. */
 export function openSeed(seed: number): <T>(run: () => Promise<T>) => Promise<T> {
   const source = openSource(seed)
   return async (run) => await withSeeds(() => running.run(source, run))
@@ -51,18 +50,18 @@ export function openSource(seed: number): SeedSource {
   return { seed, block: 0, rest: Buffer.alloc(0) }
 }
 
-/** Does this with its chance, where seeds are installed. */
+/** Runs it with this source, if seeds are installed. */
 export function withSource<T>(source: SeedSource, work: () => T): T {
   return running.run(source, work)
 }
 
-/** For as long as it takes; returns how to end it. */
+/** Installs the replacements; returns how to remove them. */
 export function installSeeds(): () => void {
   install()
   return uninstall
 }
 
-/** Around many of those: what has to be put in place for each is put there once. */
+/** Installs the replacements once for many runs. */
 export async function withSeeds<T>(run: () => Promise<T>): Promise<T> {
   install()
   try {
@@ -72,7 +71,7 @@ export async function withSeeds<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The next bytes of a stream that follows from the seed alone. */
+/** The next bytes of the stream. */
 function take(source: SeedSource, size: number): Buffer {
   while (source.rest.length < size) {
     const block = createHash('sha512')
@@ -109,7 +108,7 @@ function uninstall(): void {
   syncBuiltinESMExports()
 }
 
-/** Outside of a test they do what they always did. */
+/** Outside of a test the originals are called. */
 function replace(
   target: Members,
   seeded: Readonly<Record<string, (source: SeedSource, ...rest: never[]) => unknown>>,
@@ -189,7 +188,7 @@ const seededCrypto = {
   },
 }
 
-/** As they were before anything was put in their place. */
+/** The originals. */
 const original = {
   sign,
   createSign,
@@ -204,7 +203,7 @@ function pairLater(type: string, options: KeyOptions = {}): unknown {
 
 type SigningKey = KeyObject | { readonly key?: unknown; readonly dsaEncoding?: SignatureEncoding }
 
-/** Undefined: a signature that has nothing random in it, or one that is not fixed. */
+/** Undefined: the signature is deterministic anyway, or cannot be made so. */
 function signatureBy(hash: string, parts: readonly Uint8Array[], key: SigningKey): Buffer | undefined {
   const { key: inner = key, dsaEncoding = 'der' } = key as Exclude<SigningKey, KeyObject>
   const own = inner instanceof KeyObject ? inner : createPrivateKey(key as Parameters<typeof createPrivateKey>[0])
@@ -220,8 +219,8 @@ const seededWebCrypto = {
   randomUUID: (source: SeedSource) => uuid(source),
 }
 
-/** Of keys that were made here and may not be exported, what they were made of. */
-const made = new WeakMap<object, KeyObject>()
+/** The key material of non-extractable keys that were generated here. */
+const keyMaterials = new WeakMap<object, KeyObject>()
 
 const seededSubtle = {
   generateKey: async (
@@ -248,7 +247,7 @@ const seededSubtle = {
       privateKey: await subtle.importKey('pkcs8', inside, algorithm, extractable, ofPrivate),
       publicKey: await subtle.importKey('spki', outside, algorithm, true, ofPublic),
     }
-    made.set(pair.privateKey, privateKey)
+    keyMaterials.set(pair.privateKey, privateKey)
     return pair
   },
   sign: async (
@@ -258,7 +257,7 @@ const seededSubtle = {
     data: ArrayBuffer | ArrayBufferView,
   ) => {
     const { name, hash = '' } = typeof algorithm === 'string' ? { name: algorithm } : algorithm
-    const own = made.get(key) ?? (key.extractable ? KeyObject.from(key) : undefined)
+    const own = keyMaterials.get(key) ?? (key.extractable ? KeyObject.from(key) : undefined)
     if (name.toUpperCase() === 'ECDSA' && own && key.usages.includes('sign')) {
       const digest = (typeof hash === 'string' ? hash : hash.name).replace('-', '')
       const bytes = ArrayBuffer.isView(data) ? bytesIn(data) : new Uint8Array(data)
@@ -331,7 +330,7 @@ function keyPair(
   }
 }
 
-/** In front of 32 bytes they make a private key: PKCS #8. */
+/** PKCS #8 prefixes of a 32-byte private key. */
 const okpPrefixes: Readonly<Record<string, string>> = {
   ed25519: '302e020100300506032b657004220420',
   x25519: '302e020100300506032b656e04220420',
@@ -363,7 +362,7 @@ function privateKeyOf(
 function ellipticKey(source: SeedSource, { crv, name, bytes }: (typeof curves)[string]): KeyObject {
   const exchange = createECDH(name)
   const d = take(source, bytes)
-  // Below the order of the curve, and above zero.
+  // Keeps it below the order of the curve, and above zero.
   d[0] = d[0]! & 0x7f
   d[bytes - 1] = d[bytes - 1]! | 1
   exchange.setPrivateKey(d)
@@ -385,7 +384,7 @@ function rsaKey(source: SeedSource, bits: number): KeyObject {
 
 function prime(source: SeedSource, bits: number, e: bigint): bigint {
   const bytes = take(source, bits / 8)
-  // Two bits at the top, so that the product is as long as it should be; odd.
+  // Sets the two top bits, so that the product has the full length; odd.
   bytes[0] = bytes[0]! | 0xc0
   let candidate = BigInt(`0x${bytes.toString('hex')}`) | 1n
   while (candidate % e === 1n || !checkPrimeSync(candidate)) candidate += 2n

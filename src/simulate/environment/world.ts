@@ -1,4 +1,4 @@
-/** What an operator under test finds beyond its cluster: simulated applications read objects and the time from it. */
+/** What simulated applications read: objects of the cluster and the time. */
 import type { Clock } from '../../clock/clock.ts'
 import type { ObjectRef } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'

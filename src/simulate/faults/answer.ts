@@ -1,4 +1,4 @@
-/** Answers that no server gave: those of trouble. */
+/** Injected error answers. */
 import type { TransportResponse } from '../../transport/transport.ts'
 
 export const jsonHeaders: Readonly<Record<string, string>> = { 'content-type': 'application/json' }
@@ -23,7 +23,7 @@ export function refusal(status: number): TransportResponse {
   return { status, headers, body: once(text) }
 }
 
-/** The end of a watch whose version is forgotten. */
+/** The end of a watch whose resourceVersion is expired. */
 export const expiredLine: string = JSON.stringify({
   type: 'ERROR',
   object: {

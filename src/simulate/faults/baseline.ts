@@ -1,6 +1,6 @@
 /**
- * The stage: everything that is the same for all runs of a simulation. The kinds of the operator are installed
- * once, each scene is played once without faults, and where it ended is where those that come after it begin.
+ * The baseline of a simulation: what all runs share. The operator's kinds are installed once, each scene runs once
+ * without faults, and its end is the start of the scenes that follow it.
  */
 import { createRecall, type Recall } from '../../kube/recall.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -21,16 +21,16 @@ export interface BaselineOptions {
   readonly seed: number
   readonly workloads: boolean
   readonly outside: MakeOutside
-  /** What is worked out once for all runs; `noRecall` works it out each time. @default one of its own */
+  /** The memo of pure computations; `noRecall` disables it. @default a new one */
   readonly recall?: Recall | undefined
 }
 
-/** A scene as it goes when nothing goes wrong. */
+/** A scene without faults. */
 export interface BaselineRun {
   readonly scene: Scene
   readonly from: Snapshot
   readonly run: SimulatedRun
-  /** What is chance. */
+  /** Random values, which are not compared. */
   readonly mask: EndStateMask
 }
 
@@ -62,10 +62,10 @@ export async function openBaseline(options: BaselineOptions): Promise<Baseline> 
     if (!from) throw new MusterError('InvalidPlan', `scene ${scene.name} follows ${scene.after}, which was not played.`)
     const play = (own: number): Promise<SimulatedRun> =>
       runScene({ subject, scene, faults: [], from, seed: own, workloads, outside, answers, recall, observes: true })
-    // What is loaded when it is first used is loaded here: real time passes for it, and that must not show in a trace.
+    // A warm-up: modules that load lazily take real time, which must not show in a trace.
     const other = await play(seed + 1)
     const run = await play(seed)
-    // What was chance when it was made is chance when it is made anew.
+    // A value that was random in the previous scene stays so.
     return { scene, from, run, mask: new Set([...(before?.mask ?? []), ...maskOf(run.end, other.end)]) }
   }
 
@@ -82,7 +82,7 @@ export async function openBaseline(options: BaselineOptions): Promise<Baseline> 
   }
 }
 
-/** A cluster with the operator's kinds, and nothing else. */
+/** A cluster with only the operator's kinds. */
 async function emptyCluster({ subject, seed, workloads }: BaselineOptions): Promise<Snapshot> {
   const cluster = openCluster({ seed, workloads })
   const { time, server } = cluster

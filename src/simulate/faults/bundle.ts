@@ -1,23 +1,23 @@
 /**
- * A bundle: plans that one run answers. Where a scene begins as another one does, a run of the longer one with the same faults is
- * the run of the shorter one, up to where that one ends. So it is played once, and judged where each of them ends.
+ * A bundle: plans that share one run. If a scene begins like another one, a run of the longer scene with the same
+ * faults includes the run of the shorter one. So it runs once, and is judged at both ends.
  */
 import { formatFault, type FaultPlan } from './fault.ts'
 import type { Scene } from './scene.ts'
 
 export interface Bundle {
-  /** The one that is played. */
+  /** The plan that runs. */
   readonly longest: FaultPlan
-  /** All that it answers, the shortest first: it is the last of them. */
+  /** All plans that it covers, the shortest first; the last is `longest`. */
   readonly plans: readonly FaultPlan[]
 }
 
-/** Each as early as the first of its plans. */
+/** Each bundle in the position of its first plan. */
 export function bundlesOf(plans: readonly FaultPlan[], scenes: readonly Scene[]): readonly Bundle[] {
   const byName = new Map(scenes.map((scene) => [scene.name, scene]))
   const beginsAs = (plan: FaultPlan, shorter: FaultPlan): boolean =>
     isPart(shorter) && sceneBeginsAs(byName.get(plan.scene), byName.get(shorter.scene))
-  /** By the one that is played. */
+  /** By the longest plan. */
   const bundles = new Map<FaultPlan, FaultPlan[]>()
   const longestOf = new Map<FaultPlan, FaultPlan>()
   for (const alike of Map.groupBy(plans, ({ faults }) => faults.map(formatFault).join()).values()) {
@@ -38,7 +38,7 @@ export function bundlesOf(plans: readonly FaultPlan[], scenes: readonly Scene[])
   }))
 }
 
-/** What strikes at its end, or does its next step, is something else where a scene goes on. */
+/** A fault at the end of a scene, or one that brings the next step forward, differs in a longer scene. */
 function isPart({ faults }: FaultPlan): boolean {
   return faults.length > 0 && faults.every(({ kind, at }) => at !== 'rest' && kind !== 'hurry')
 }

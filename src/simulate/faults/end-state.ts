@@ -1,28 +1,28 @@
 /**
- * How a cluster stands at the end of a run, without what is another in each run: uids, versions, times, generated names.
- * What else differs between two runs in which nothing went wrong (a password, the name of a pod) is chance, and is masked,
- * too: that is found out, not declared.
+ * The final state of a cluster, without values that differ in each run: uids, versions, times, generated names. Other
+ * values that differ between two runs without faults (a password, the name of a Pod) are random and masked, too: they
+ * are detected, not declared.
  */
 import type { Storage, StoredObject } from '../../apiserver/storage/storage.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 
-/** By object, `configmaps default/sample`: each field that holds a value, by its path. */
+/** By object, `configmaps default/sample`: each field with a value, by its path. */
 export type EndState = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /** `configmaps default/sample .data.key`, or an object alone. */
 export type EndStateMask = ReadonlySet<string>
 
-/** What a person added, to see whether it stays. */
+/** What a user added, to see whether it is kept. */
 export const foreignKey = 'simulation.example.com/somebody'
-/** The same, where a slash is not allowed. */
+/** As a key without a slash. */
 export const foreignEntry = 'added-by-somebody'
 
 export function endStateName(table: string, { metadata: { namespace, name } }: StoredObject): string {
   return `${table} ${namespace === undefined ? '' : `${namespace}/`}${name}`
 }
 
-/** `crs`: tables whose objects tell of themselves in their status; of others it is the cluster's own. */
+/** `crs`: tables whose status is compared; the status of other objects is the cluster's own. */
 export function endStateOf(storage: Storage, tables: readonly string[], crs: ReadonlySet<string>): EndState {
   const state = new Map<string, ReadonlyMap<string, string>>()
   const owners = new Map<string, string>()
@@ -54,13 +54,13 @@ export function endStateOf(storage: Storage, tables: readonly string[], crs: Rea
   return state
 }
 
-/** Names that were generated are another one each time, wherever they are told. */
+/** Replaces generated names wherever they occur. */
 function withoutNames(fields: ReadonlyMap<string, string>, names: readonly string[]): ReadonlyMap<string, string> {
-  const isTold = (value: string): boolean => names.some((name) => value.includes(name))
-  return new Map([...fields].map(([path, value]) => [path, isTold(value) ? '(a generated name)' : value]))
+  const hasName = (value: string): boolean => names.some((name) => value.includes(name))
+  return new Map([...fields].map(([path, value]) => [path, hasName(value) ? '(a generated name)' : value]))
 }
 
-/** What every cluster has: nobody's business. */
+/** Objects of the cluster itself. */
 function isClusterOwn(table: string, { metadata }: StoredObject): boolean {
   if (table === 'services') return metadata.namespace === 'default' && metadata.name === 'kubernetes'
   return table === 'namespaces' && /^(?:default|kube-.*)$/.test(metadata.name)
@@ -80,10 +80,10 @@ function fieldsOf(
   return fields
 }
 
-/** Most objects are the same ones in many runs. */
+/** A memo: most objects are shared by many runs. */
 const known = new WeakMap<StoredObject, ReadonlyMap<string, string>>()
 
-/** All that depends on nothing but the object. */
+/** The fields that depend on the object alone. */
 function ownFieldsOf(object: StoredObject, isCr: boolean): ReadonlyMap<string, string> {
   const before = known.get(object)
   if (before) return before
@@ -100,7 +100,7 @@ function ownFieldsOf(object: StoredObject, isCr: boolean): ReadonlyMap<string, s
   return fields
 }
 
-/** What a CR says of itself; whether it has seen its newest generation, and not which one that is. */
+/** The status of a CR; whether it has observed its newest generation, not which one that is. */
 function reported(status: Json | undefined, generation: number): Json {
   if (!isJsonObject(status)) return {}
   const seen = (value: Json | undefined): Json => (value === generation ? 'the newest' : 'an older one')
@@ -123,7 +123,7 @@ function reported(status: Json | undefined, generation: number): Json {
   }
 }
 
-/** Of a life cycle: where it is, and not how it got there. */
+/** Of a life cycle: the current state without its history. */
 function withoutStory(lifecycle: Json): Json {
   if (!isJsonObject(lifecycle)) return lifecycle
   const { history: _history, attempts: _attempts, relapse: _relapse, ...rest } = lifecycle
@@ -169,7 +169,7 @@ export function endStateDifferences(expected: EndState, found: EndState, mask: E
   return result
 }
 
-/** What is chance between two runs that ought to be the same. */
+/** The random values: differences between two runs that should be equal. */
 export function maskOf(one: EndState, other: EndState): EndStateMask {
   const found = endStateDifferences(one, other, new Set())
   return new Set(found.map(({ object, field }) => (field === undefined ? object : `${object} ${field}`)))

@@ -1,7 +1,7 @@
 /**
- * A fault: something that goes wrong at one point of a run. Points are counted: the third write that the operator sends,
- * the fifth event that reaches its caches, or `rest`, when all is done. A plan is a scene and its faults, and both have a
- * text, so that a failure can be replayed from one line: `change: crash@3, lose@e5`.
+ * A fault: something that goes wrong at one point of a run. Points are counted: the third write that the operator
+ * sends, the fifth event that reaches its caches, or `rest`, when all work is done. A plan is a scene with its faults,
+ * and both have a text form, so that a failure can be replayed from one line: `change: crash@3, lose@e5`.
  */
 import { MusterError } from '../../kube/errors.ts'
 import { nearest } from '../../kube/nearest.ts'
@@ -35,9 +35,9 @@ export type FaultKind =
 
 export interface Fault {
   readonly kind: FaultKind
-  /** The nth write or event, as its kind has it; `rest`: when all is quiet. */
+  /** The nth write or event, depending on its kind; `rest`: when the cluster is at rest. */
   readonly at: number | 'rest'
-  /** What the kind needs: a status, a time in milliseconds, an object. */
+  /** The parameter of the fault: a status, a time in milliseconds, an object. */
   readonly value?: string | undefined
 }
 
@@ -47,14 +47,14 @@ export interface FaultPlan {
 }
 
 export interface FaultEntry {
-  /** What it is counted by. */
+  /** What `at` counts. */
   readonly on: 'write' | 'event'
   /** Kinds that go together in `--plans`. */
   readonly group: string
   readonly help: string
 }
 
-/** Everything that can go wrong. */
+/** The table of faults. */
 export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
   'crash-before': {
     on: 'write',
@@ -113,25 +113,25 @@ export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
   leaders: {
     on: 'write',
     group: 'leaders',
-    help: 'somebody deletes the lease; a second process takes it, and both lead until the first one looks',
+    help: 'a user deletes the lease; a second process takes it, and both lead until the first one checks',
   },
   jump: {
     on: 'write',
     group: 'clock',
     help: 'the clock of the process is set forward or back by this many milliseconds',
   },
-  remove: { on: 'write', group: 'person', help: 'somebody deletes this object; a CR stays deleted' },
+  remove: { on: 'write', group: 'person', help: 'a user deletes this object; a CR stays deleted' },
   edit: {
     on: 'write',
     group: 'person',
-    help: 'another actor changes, empties or removes a field of this object that the operator owns; of a CR a wish, and back when all is at rest',
+    help: 'another client changes, empties or removes a field of this object that the operator owns; of a CR a field of its spec, reverted at rest',
   },
   drift: {
     on: 'write',
     group: 'person',
-    help: 'another actor changes, empties and removes each field of this object that the operator owns, one by one, each at rest',
+    help: 'another client changes, empties and removes each field of this object that the operator owns, one by one, each at rest',
   },
-  add: { on: 'write', group: 'person', help: 'somebody adds to this object what is none of the operator’s business' },
+  add: { on: 'write', group: 'person', help: 'a user adds fields to this object that are not the operator’s' },
   hurry: { on: 'write', group: 'person', help: 'the next step of the scene does not wait: it is done here' },
 }
 

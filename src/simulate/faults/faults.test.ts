@@ -376,7 +376,7 @@ describe('a person', () => {
   it('hurry: the next step of the scene is done at that write, and not when all is at rest', async () => {
     const momentOf = async (plan: string): Promise<readonly [step: number, write: number]> => {
       const { run } = await play(plan)
-      return [noted(run, /^somebody changes App sample: /).at, noted(run, /^write 1: /).at]
+      return [noted(run, /^a user changes App sample: /).at, noted(run, /^write 1: /).at]
     }
     const [step, write] = await momentOf('create and change: hurry@1')
     expect(step - write).toBe(0)
@@ -406,7 +406,7 @@ describe('a person', () => {
 
   it('drift: each field that the operator owns is changed, emptied and removed, and put right each time', async () => {
     const { run, events } = await play('create: drift@rest=configmaps default/sample')
-    const edits = run.trace.filter(({ text }) => text.startsWith('another actor ')).map(({ text }) => text)
+    const edits = run.trace.filter(({ text }) => text.startsWith('another client ')).map(({ text }) => text)
     const ofText = edits.filter((text) => text.includes(' .data.text: ')).map((text) => text.split(' ')[2])
     expect(ofText).toEqual(['changes', 'empties', 'removes'])
     expect(edits.length).toBeGreaterThan(6)
@@ -429,7 +429,7 @@ describe('a person', () => {
     expect(plans).toContain('create: remove@rest=secrets default/sample')
     const { run, failings } = await simulator.play(parsePlan('create: drift@rest=configmaps default/sample'))
     expect(failings).toEqual([])
-    const edits = run.trace.filter(({ text }) => text.startsWith('another actor ')).map(({ text }) => text)
+    const edits = run.trace.filter(({ text }) => text.startsWith('another client ')).map(({ text }) => text)
     expect(edits.some((text) => text.includes(' .data.c: '))).toBe(true)
     expect(edits.some((text) => text.includes(' .data.a: '))).toBe(false)
   })
@@ -462,10 +462,10 @@ describe('a person', () => {
     const texts = wishes.map((spec) => JSON.stringify(spec))
     expect(new Set(texts).size).toBe(2)
     expect(texts.at(-1)).toBe(texts[0])
-    expect(run.wavered).toEqual(['apps.test.example.com default/sample'])
+    expect(run.editedCrs).toEqual(['apps.test.example.com default/sample'])
     const [changed, back] = [
-      noted(run, /^somebody changes apps\.\S+ \S+: /),
-      noted(run, /^somebody changes apps\.\S+ \S+ back: /),
+      noted(run, /^a user changes apps\.\S+ \S+: /),
+      noted(run, /^a user changes apps\.\S+ \S+ back: /),
     ]
     expect(back.at - changed.at).toBeGreaterThanOrEqual(30_000)
   })

@@ -1,6 +1,6 @@
 /**
- * The judge: what must be true of a run, whatever went wrong in it. Most of it is a comparison with the same scene when
- * nothing went wrong: the same end, and every object made and deleted as often. The rest must always hold.
+ * The judge: the laws that must hold for a run with any faults. Most of them compare it with the same scene without
+ * faults: the same end state, and the same number of creations and deletions. The others hold for every run.
  */
 import { type PolicyRule, ruleAllows } from '../../apiserver/access/policy-rule.ts'
 import {
@@ -15,28 +15,28 @@ import { type Request, shownRequest } from '../scorecard/request.ts'
 import type { SimulatedSubject } from './subject.ts'
 
 export type Law =
-  /** The end is the same as when nothing went wrong. */
+  /** The end state is the same as without faults. */
   | 'same end'
-  /** Objects are created and deleted as often. */
+  /** Objects are created and deleted as often as without faults. */
   | 'counts'
-  /** It comes to rest, and rests. */
+  /** It comes to rest, and sends nothing more. */
   | 'rest'
-  /** Finalizers go neither early nor never. */
+  /** Finalizers are removed, and not too early. */
   | 'finalizers'
-  /** What is others' stays. */
+  /** Fields of other managers are kept. */
   | 'foreign fields'
-  /** What a CR says is so. */
+  /** Conditions are true. */
   | 'conditions'
-  /** Nothing is asked for that was not declared. */
+  /** All requests are declared. */
   | 'access'
-  /** Nobody writes, or calls for anything, when somebody else may lead. */
+  /** A process neither writes nor calls out after its lease term. */
   | 'terms'
-  /** A field that is changed and changed back leaves no trace; a state does not depend on the way to it. */
+  /** A change that is reverted leaves no trace; the end state does not depend on the way to it. */
   | 'walk'
 
 export interface Failing {
   readonly law: Law
-  /** The object that shows it, or the request. */
+  /** The object or request that shows it. */
   readonly object: string
   readonly text: string
 }
@@ -45,7 +45,7 @@ export interface Expected {
   readonly end: EndState
   readonly mask: EndStateMask
   readonly outside: string
-  /** Undefined where another number of creations and deletions may be right. */
+  /** Undefined if another number of creations and deletions may be right. */
   readonly counts: Pick<SimulatedRun, 'created' | 'deleted' | 'done'> | undefined
 }
 
@@ -74,7 +74,7 @@ export function judge(
   }
   if (expected.counts) failings.push(...countsOf(run, expected.counts, wrong))
   const [done, wanted] = [JSON.stringify(run.done), JSON.stringify(expected.counts?.done)]
-  // What a person took away need not be undone.
+  // What a user deleted need not be undone.
   if (expected.counts && run.removed.size === 0 && done !== wanted) {
     failings.push({
       law: 'counts',
@@ -102,10 +102,10 @@ function* countsOf(
   expected: Pick<SimulatedRun, 'created' | 'deleted'>,
   wrong: readonly Difference[],
 ): Generator<Failing> {
-  // An object that is missing or too many has been told of.
-  const told = new Set(wrong.filter(({ field }) => field === undefined).map(({ object }) => object))
+  // A missing or additional object is reported already.
+  const reportedObjects = new Set(wrong.filter(({ field }) => field === undefined).map(({ object }) => object))
   for (const name of new Set([...run.created.keys(), ...expected.created.keys()])) {
-    if (told.has(name)) continue
+    if (reportedObjects.has(name)) continue
     const removed = run.removed.get(name) ?? 0
     const made = run.created.get(name) ?? 0
     const wanted = expected.created.get(name) ?? 0
@@ -117,7 +117,7 @@ function* countsOf(
     }
   }
   for (const name of new Set([...run.deleted.keys(), ...expected.deleted.keys()])) {
-    if (told.has(name)) continue
+    if (reportedObjects.has(name)) continue
     const removed = run.removed.get(name) ?? 0
     const gone = run.deleted.get(name) ?? 0
     const wanted = expected.deleted.get(name) ?? 0
@@ -134,7 +134,7 @@ function times(count: number): string {
   return count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`
 }
 
-/** What it asked for and no rule of its role allows. */
+/** Requests that its role does not allow. */
 function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSubject): Generator<Failing> {
   const seen = new Set<string>()
   for (const request of requests) {
@@ -143,7 +143,7 @@ function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSu
     const what = `${verb} ${resource.plural}${subresource === '' ? '' : `/${subresource}`}${resource.group === '' ? '' : `.${resource.group}`}`
     if (seen.has(what)) continue
     seen.add(what)
-    yield { law: 'access', object: what, text: `it asks to ${what}, which is not declared` }
+    yield { law: 'access', object: what, text: `it sends ${what}, which is not declared` }
   }
   for (const { failure } of ledgers) {
     if (failure?.reason !== 'UndeclaredInput' && failure?.reason !== 'UndeclaredOutput') continue

@@ -22,7 +22,7 @@ const play = async (plan: string, simulator?: Simulator): Promise<Played> =>
   await (simulator ?? (await open())).play(parsePlan(plan))
 
 const toldIn = ({ run }: Played): readonly string[] =>
-  run.trace.filter(({ isTold }) => isTold).map(({ text }) => text.replace(/ →.*| is held up.*/, ''))
+  run.trace.filter(({ inStory }) => inStory).map(({ text }) => text.replace(/ →.*| is held up.*/, ''))
 
 describe('a lease that is lost in the midst of the work', () => {
   it('while the process is stopped: it wakes up, sends nothing, and leads again when the other one has gone', async () => {
@@ -31,7 +31,7 @@ describe('a lease that is lost in the midst of the work', () => {
     expect(toldIn(played)).toEqual([
       'process 1 starts',
       'process 1 leads',
-      'somebody creates Memcached sample',
+      'a user creates Memcached sample',
       'write 1: patch configmaps default/sample',
       'process 1 is stopped for 22 s',
       'process 2 starts',
@@ -80,41 +80,41 @@ describe('a lease that is lost in the midst of the work', () => {
   }, 60_000)
 })
 
-describe('a tenure', () => {
+describe('a lease observer', () => {
   it('is settled when nobody asked who leads, and while who leads can go on to', () => {
     const time = simulatedTime(0)
     const storage = createStorage()
-    const tenure = openLeaseObserver(time, storage, openTrace(time))
+    const observer = openLeaseObserver(time, storage, openTrace(time))
     const [one, other] = [beginLife(1, time), beginLife(2, time)]
     // The last thing that happened.
     let since = -1
-    expect(tenure.isSettled(since)).toBe(true)
+    expect(observer.isSettled(since)).toBe(true)
     const look = (life: SimulatedLife): void =>
-      tenure.answered(life, { method: 'GET', path: '', headers: {} }, 0, 200)()
+      observer.answered(life, { method: 'GET', path: '', headers: {} }, 0, 200)()
     const lead = (life: SimulatedLife): void => {
       const metadata = { namespace: 'kube-system', name: 'simulated-manager', uid: 'u' }
       const spec = { holderIdentity: `process-${life.number}` }
       storage.put('leases.coordination.k8s.io', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec })
-      tenure.answered(life, { method: 'PUT', path: '', headers: {} }, 0, 200)()
+      observer.answered(life, { method: 'PUT', path: '', headers: {} }, 0, 200)()
     }
     look(one)
-    expect(tenure.isSettled(since)).toBe(false)
+    expect(observer.isSettled(since)).toBe(false)
     lead(one)
     look(other)
-    expect(tenure.isSettled(since)).toBe(true)
+    expect(observer.isSettled(since)).toBe(true)
     for (const trouble of ['stoppedUntil', 'cutUntil', 'lapsedUntil'] as const) {
       one[trouble] = 10
-      expect(tenure.isSettled(since)).toBe(false)
+      expect(observer.isSettled(since)).toBe(false)
       one[trouble] = 0
     }
     since = 0
-    expect(tenure.isSettled(since)).toBe(false)
+    expect(observer.isSettled(since)).toBe(false)
     since = -1
     lead(other)
     look(one)
-    expect(tenure.isSettled(since)).toBe(true)
+    expect(observer.isSettled(since)).toBe(true)
     other.end()
-    expect(tenure.isSettled(since)).toBe(false)
+    expect(observer.isSettled(since)).toBe(false)
   })
 })
 

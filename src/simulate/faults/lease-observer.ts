@@ -1,9 +1,10 @@
 /**
- * Tenure: which process of a run may write, and until when. Several processes at once are told apart by a real Lease on
- * the simulated server, taken and renewed by the manager's own election in virtual time. The wire sees every request
- * about it, and so knows by itself until when a process may write: what leaves later was not fenced.
+ * The lease observer: which process of a run may write, and until when. In runs with several processes the leader holds
+ * a real Lease on the simulated server, acquired and renewed by the manager's own leader election in virtual time. The
+ * wire sees every request for the Lease, and so knows independently until when a process may write: a later write was
+ * not fenced.
  *
- * Only runs whose faults need a Lease have one: all others have one process at a time, and pay nothing.
+ * Only runs whose faults need a Lease have one: all others have one process at a time.
  */
 import type { Storage } from '../../apiserver/storage/storage.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -19,44 +20,48 @@ import type { Incident } from './record.ts'
 import type { SimulatedTime } from './time.ts'
 import type { Trace } from './trace.ts'
 
-/** What a process elects its leader with. */
+/** The leader-election settings of a process. */
 export interface LeaseSeat extends LeaseTimes {
   readonly lease: LeaseName
   readonly identity: string
-  /** Nobody waits for what is due by it. */
+  /** A clock whose timers do not keep the run from being at rest. */
   readonly clock: Clock
 }
 
 export interface LeaseObserver {
-  /** Somebody leads. */
+  /** Whether a process leads. */
   isLed(): boolean
   /**
-   * All that is left to do is to renew the lease: who leads can go on to, and has done so since the last thing happened. Before, it may
-   * not know: one whose clock was set back leads again when it hears of that. Or nobody ever asked who leads.
+   * Whether renewals are all that is left to do: the leader can renew, and has done so since the last change. Before
+   * that it may not know: a process whose clock was set back leads again once it learns of it. True also if no process
+   * ever requested the Lease.
    */
   isSettled(since: number): boolean
-  /** Writes that left a process when somebody else might lead. */
+  /** Writes that a process sent after its term. */
   incidents(): readonly Incident[]
-  /** A request about the Lease was carried out; what is returned is to be called when the process hears of it. */
+  /**
+   * A request for the Lease was answered by the server; the returned function is called when the process receives the
+   * answer.
+   */
   answered(life: SimulatedLife, sent: TransportRequest, sentAt: number, status: number): () => void
-  /** Something leaves that cannot be taken back: a write, a command, a call. */
+  /** An effect leaves the process: a write, a command, a call. */
   leaves(life: SimulatedLife, what: string): void
 }
 
 const lease: LeaseName = { namespace: 'kube-system', name: 'simulated-manager' }
-/** The usual times, but for the rhythm: a renewal costs as much as a write, and none of them is looked at. */
+/** The usual times, but for the renewal interval: a renewal costs as much as a write. */
 const times: LeaseTimes = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
 
-/** How long a process is cut off or stopped: longer than its lease and a look at it. */
+/** How long a process is cut off or stopped: longer than its lease and one retry period. */
 export const absenceMs = 22_000
-/** When the second process goes in good order, counted from when it came. */
+/** When the second process shuts down gracefully, counted from its start. */
 export const successionMs = 26_000
 
 export function needsLeases(faults: readonly Fault[]): boolean {
   return faults.some(({ kind }) => faultTable[kind].group === 'leaders')
 }
 
-/** Somebody deletes the Lease, and both may lead until its holder looks again. */
+/** Deletes the Lease, as a user would: both may lead until its holder checks again. */
 export async function removeLease(client: Client): Promise<void> {
   await client.delete(leaseResource, lease).catch((error: unknown) => {
     if (!isMusterError(error, 'NotFound')) throw error
@@ -73,15 +78,15 @@ function identityOf({ number }: SimulatedLife): string {
 
 export const leasePath: string = `/apis/${leaseResource.group}/${leaseResource.version}/namespaces/${lease.namespace}/leases`
 
-/** About who leads, and no work of the operator. */
+/** Whether the request is for leader election, not work of the operator. */
 export function isAboutLease({ path }: TransportRequest): boolean {
   return path.startsWith(leasePath)
 }
 
 export function openLeaseObserver(time: SimulatedTime, storage: Storage, trace: Trace): LeaseObserver {
   const until = new Map<SimulatedLife, number>()
-  const strays = new Map<string, Incident>()
-  let isAskedFor = false
+  const lateEffects = new Map<string, Incident>()
+  let isRequested = false
   const holder = (): Json | undefined => {
     const spec = storage.table(sampleTable(leaseResource)).get(lease.namespace, lease.name)?.['spec'] as
       | JsonObject
@@ -91,7 +96,7 @@ export function openLeaseObserver(time: SimulatedTime, storage: Storage, trace: 
   return {
     isLed: () => until.size > 0,
     isSettled(since) {
-      if (!isAskedFor) return true
+      if (!isRequested) return true
       const now = time.now()
       for (const [life, end] of until) {
         if (end <= now || life.isOver || identityOf(life) !== holder()) continue
@@ -100,27 +105,27 @@ export function openLeaseObserver(time: SimulatedTime, storage: Storage, trace: 
       }
       return false
     },
-    incidents: () => [...strays.values()],
+    incidents: () => [...lateEffects.values()],
     answered(life, { method }, sentAt, status) {
-      isAskedFor = true
+      isRequested = true
       if (status >= 300) return () => undefined
       if (holder() !== identityOf(life)) {
         return () => {
-          if (until.delete(life)) trace.note(`process ${life.number} sees that it no longer leads`, told)
+          if (until.delete(life)) trace.note(`process ${life.number} sees that it no longer leads`, inStory)
         }
       }
       if (method === 'GET') return () => undefined
       return () => {
-        if ((until.get(life) ?? 0) <= time.now()) trace.note(`process ${life.number} leads`, told)
+        if ((until.get(life) ?? 0) <= time.now()) trace.note(`process ${life.number} leads`, inStory)
         until.set(life, sentAt + times.leaseDurationMs)
       }
     },
     leaves(life, what) {
       if ((until.get(life) ?? 0) > time.now()) return
       const text = `process ${life.number} sends ${what} when its term is over: another one may lead`
-      if (!strays.has(what)) strays.set(what, { kind: 'term', object: what, text })
+      if (!lateEffects.has(what)) lateEffects.set(what, { kind: 'term', object: what, text })
     },
   }
 }
 
-const told = { isTold: true } as const
+const inStory = { inStory: true } as const

@@ -1,6 +1,7 @@
 /**
- * The life of one process of an operator: its clock, which may be set, and its end, after which nothing of it moves. A
- * process that crashed is not told so: its requests are never answered, its watches bring nothing more, and its timers never fire.
+ * One process of a simulated operator: its clock, which may be set, and its end, after which nothing of it runs. A
+ * crashed process is not notified: its requests are never answered, its watches deliver nothing, and its timers never
+ * fire.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { sleepOn } from '../../clock/clock.ts'
@@ -13,39 +14,40 @@ export interface SimulatedLife {
   /** The first process is 1. */
   readonly number: number
   readonly clock: Clock
-  /** The same, for what only keeps up what is. */
+  /** The same clock, for maintenance such as lease renewals. */
   readonly upkeep: Clock
-  /** How much it waits for: requests without an answer, events that are under way. */
+  /** The number of requests without an answer and of events on their way. */
   waiting: number
-  /** What ends with it: its watches, on the server's side. */
+  /** Its watches, which end on the server's side. */
   readonly watches: Set<Pick<Lines, 'leave'>>
   readonly isOver: boolean
-  /** Does this as a part of it: a timer of the simulation is nobody's. */
+  /** Runs code in the context of the process: timers of the simulation have none. */
   readonly within: Within
-  /** By how much its clock is wrong. */
+  /** The error of its clock. */
   skewMs: number
-  /** Until then nothing reaches its caches. */
+  /** Until then its caches are frozen. */
   frozenUntil: number
   /** Until then it is stopped: none of its timers fires, and nothing reaches it. */
   stoppedUntil: number
-  /** Until then nothing that it sends arrives. */
+  /** Until then its requests do not arrive. */
   cutUntil: number
-  /** Until then no request about its lease arrives, and answers are late. */
+  /** Until then its lease requests do not arrive, and answers are slow. */
   lapsedUntil: number
-  /** What its caches are shown instead of the present, and until when. */
+  /** The past revision that its caches see, and until when. */
   lag: { readonly revision: number; readonly until: number } | undefined
   end(): void
 }
 
-/** `within`: how its code is run. @default as any other */
-export function beginLife(number: number, time: SimulatedTime, secluded?: (clock: Clock) => Within): SimulatedLife {
+/** `contextOf`: the context of its code. @default none */
+export function beginLife(number: number, time: SimulatedTime, contextOf?: (clock: Clock) => Within): SimulatedLife {
   const watches = new Set<Pick<Lines, 'leave'>>()
   const now = (): number => time.now() + life.skewMs
   const clockOn = (timers: Pick<Clock, 'after'>): Clock => {
     const after: Clock['after'] = (ms, fire) => {
       const ring = (): void => {
         if (life.isOver) return
-        // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
+        // Timers that were due while it was stopped fire in order when it continues, after the answers that arrived
+        // meanwhile.
         if (life.stoppedUntil > time.now()) timer = timers.after(life.stoppedUntil - time.now() + 1, ring)
         else life.within(fire)
       }
@@ -57,7 +59,7 @@ export function beginLife(number: number, time: SimulatedTime, secluded?: (clock
   const clock = clockOn(time)
   const life: SimulatedLife & { isOver: boolean } = {
     number,
-    within: secluded?.(clock) ?? ((work) => work()),
+    within: contextOf?.(clock) ?? ((work) => work()),
     waiting: 0,
     watches,
     isOver: false,
@@ -78,12 +80,12 @@ export function beginLife(number: number, time: SimulatedTime, secluded?: (clock
   return life
 }
 
-/** What is answered to a process that is gone. */
+/** The answer to a process that is gone. */
 export function never(): Promise<never> {
   return new Promise(() => undefined)
 }
 
-/** Commands and calls of one process: it hears of them when it can. */
+/** Commands and calls of one process, answered when it can receive the answer. */
 export function liveOf(life: SimulatedLife, live: Live, time: Clock, leaves: (what: string) => void): Live {
   const heard = async <T>(answer: Promise<T>): Promise<T> => {
     await answer.catch(() => undefined)

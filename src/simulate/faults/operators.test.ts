@@ -42,7 +42,7 @@ describe('the operators of this repository', () => {
   it('memcached does not fight the garbage collector for children of a CR that is gone, which its cache has not heard of', async () => {
     const simulator = await open(memcached)
     const { run } = await simulator.play(parsePlan('delete and create again: delay@e1=500'))
-    const again = run.trace.findIndex(({ text }) => text.startsWith('somebody creates'))
+    const again = run.trace.findIndex(({ text }) => text.startsWith('a user creates'))
     const made = run.trace
       .slice(0, again)
       .filter(({ text }) => /^write \d+: patch (?:configmaps|deployments)/.test(text))

@@ -1,13 +1,13 @@
 /**
- * Texts that a pattern accepts, for patterns as schemas have them: literals, classes, groups, branches, repetitions. What a
- * pattern asks for beyond that is not understood; so each text is tried with the pattern before anybody gets it.
+ * Generates strings that match a regular expression, for the usual patterns of schemas: literals, classes, groups,
+ * alternatives, repetitions. Other syntax is not supported; so each string is checked against the pattern.
  */
 import { patternOf } from '../../kube/structural/pattern.ts'
 
-/** How many are made: each takes other branches, other characters, and repeats more. */
+/** The number of variants: each takes other alternatives and characters, and repeats more. */
 const variants = 6
 
-/** A few texts, the shortest first; none where the pattern is too much. */
+/** A few strings, the shortest first; none for an unsupported pattern. */
 export function textsMatching(pattern: string): readonly string[] {
   const made = Array.from({ length: variants }, (_, variant) => textOf(pattern, variant))
   const matches = patternOf(pattern)
@@ -34,7 +34,7 @@ function textOf(pattern: string, variant: number): string | undefined {
       const after = at
       const count = repetition()
       text += one
-      // What is repeated is read anew: it is the same text each time.
+      // A repeated part is parsed again: it yields the same string each time.
       for (let more = 1; more < count; more++) text += one
       if (count === 0) text = text.slice(0, text.length - one.length)
       if (at === start || after === start) throw new RangeError(pattern)
@@ -67,7 +67,7 @@ function textOf(pattern: string, variant: number): string | undefined {
     const next = pattern[at++]!
     return /[bAz]/.test(next) ? '' : oneOf(meant(next))
   }
-  /** What an escape stands for: a class, or itself. */
+  /** The meaning of an escape: a class, or the character itself. */
   const meant = (next: string | undefined): string => {
     if (next === undefined || (/\w/.test(next) && !Object.hasOwn(classes, next))) throw new RangeError(pattern)
     return classes[next] ?? next

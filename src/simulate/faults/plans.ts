@@ -1,6 +1,6 @@
 /**
- * Plans are derived from what happened when nothing went wrong: at each write and each event of a scene, everything that
- * can go wrong there, one at a time. And a few of them two at a time, drawn by the seed.
+ * Derives plans from a run without faults: at each write and each event of a scene, every possible fault, one per plan.
+ * And some plans with two faults, drawn by the seed.
  */
 import { seededRandom } from '../../clock/random.ts'
 import { type Fault, type FaultKind, faultTable, type FaultPlan } from './fault.ts'
@@ -8,13 +8,13 @@ import type { BaselineRun } from './baseline.ts'
 
 const hourMs = 3_600_000
 
-/** CRs: those that people made, by name, and the tables of all. */
+/** The CRs: those that users created, by name, and the tables of all. */
 export interface Crs {
   readonly names: ReadonlySet<string>
   readonly tables: ReadonlySet<string>
 }
 
-/** Everything that may go wrong in a scene, one fault a plan. `isKept`: the operator puts this object right. */
+/** All plans of a scene with one fault. `isKept`: the operator corrects drift of this object. */
 export function plansOf(
   { scene, run }: BaselineRun,
   crs: Crs,
@@ -27,7 +27,7 @@ export function plansOf(
     for (const kind of ['crash-before', 'crash', 'crash-after'] as const) put(kind, at)
     for (const status of [409, 429, 500]) put('refuse', at, status)
     for (const kind of ['lost', 'unheard', 'silent'] as const) put(kind, at)
-    // The past may be any moment before; of long scenes a few will do.
+    // Any earlier write may be the past; for long scenes a few suffice.
     const pasts = at <= 8 ? Array.from({ length: at + 1 }, (_, back) => back) : [0, Math.floor(at / 2), at - 1, at]
     for (const back of pasts) put('travel', at, back)
     for (const kind of ['usurp', 'pause', 'lapse', 'leaders'] as const) put(kind, at)
@@ -47,11 +47,11 @@ export function plansOf(
   ]
   for (const [at, objects] of points) {
     for (const object of objects) {
-      // A CR that an operator makes for itself is nobody's wish.
+      // CRs that the operator creates itself are not edited by users.
       const isInner = crs.tables.has(object.slice(0, object.indexOf(' '))) && !crs.names.has(object)
       if (!isInner) put('remove', at, object)
       if (!isInner && isKept(object)) put('edit', at, object)
-      // Many edits in one plan, and the same in every scene: once is enough.
+      // Drift plans contain many edits and are the same in every scene: once is enough.
       const isChild = !crs.tables.has(object.slice(0, object.indexOf(' ')))
       if (isChild && at === 'rest' && scene.name === 'create' && isKept(object)) put('drift', at, object)
       put('add', at, object)
@@ -64,7 +64,7 @@ export function groupOf({ faults: [fault] }: FaultPlan): string {
   return fault ? faultTable[fault.kind].group : 'walk'
 }
 
-/** `count` of them, each kind of fault as likely as any other; the same ones for the same seed. */
+/** `count` plans, each kind of fault equally likely; deterministic by the seed. */
 export function someOf<T>(plans: readonly T[], count: number, seed: number): readonly T[] {
   if (plans.length <= count) return plans
   const random = seededRandom(seed)
@@ -89,7 +89,7 @@ export function mixedPlans(plans: readonly FaultPlan[], count: number, seed: num
   return mixed
 }
 
-/** A server that takes longer to answer than a lease may be renewed in: nobody would ever lead. */
+/** Answers slower than the renew deadline would prevent any leader. */
 function isTooMuch(...plans: readonly FaultPlan[]): boolean {
   const kinds = plans.flatMap(({ faults }) => faults.map(({ kind }) => kind))
   return kinds.includes('slow') && kinds.some((kind) => faultTable[kind].group === 'leaders')

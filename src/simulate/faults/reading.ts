@@ -1,6 +1,6 @@
 /**
- * Lists and watches of one process: how its caches are kept. Here is where faults of events strike: one is lost, late, merged with
- * the next or repeated, a watch ends, a cache is frozen, or shown the past.
+ * Lists and watches of one process, which feed its caches. Event faults are injected here: an event is lost, late,
+ * merged with the next or repeated, a watch ends, a cache is frozen or shows the past.
  */
 import type { ApiServer } from '../../apiserver/server/api-server.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
@@ -12,10 +12,10 @@ import { type Fault, formatFault } from './fault.ts'
 import { type SimulatedLife, never } from './life.ts'
 import { type Request, requestOf } from '../scorecard/request.ts'
 import type { SimulatedTime } from './time.ts'
-import { told, type Trace } from './trace.ts'
+import { inStory, type Trace } from './trace.ts'
 import { bytesOf, eventIn, isBookmark, type Lines, mergedLine, type RawEvent, readWatchLines } from './watch-lines.ts'
 
-/** An event on its way to a cache. */
+/** A watch event on its way to a cache. */
 export interface SeenEvent {
   readonly number: number
   readonly type: string
@@ -28,35 +28,35 @@ export interface ReadingOptions {
   readonly time: SimulatedTime
   readonly server: ApiServer
   readonly trace: Trace
-  /** How long the next thing takes on its way. */
+  /** Draws the next latency. */
   readonly latency: () => number
-  /** A moment on the way; never comes back for a process that is gone. */
+  /** Waits; never resolves for a process that is gone. */
   readonly travel: (ms: number) => Promise<void>
-  /** One more event is under way, or one less. */
+  /** Counts events on their way. */
   readonly wait: (change: 1 | -1) => void
   /** The faults that are due at the nth event. */
   readonly strike: (number: number) => readonly Fault[]
-  /** Of all processes, in their order. */
+  /** Of all processes, in order. */
   readonly events: SeenEvent[]
   readonly requests: Request[]
   readonly recall: Recall
 }
 
-/** How long a broken watch cannot be mended. */
+/** How long a broken watch cannot be restarted. */
 const outageMs = 500
-/** The longest that an event waits for another one to take its place. */
+/** The longest that an event waits for the one to merge with. */
 const mergeMs = 500
-/** How far apart events come that a server has to catch up with. */
+/** The interval between events of a server that catches up. */
 const catchUpMs = 10
 
-/** A watch that is being answered. */
+/** A watch in progress. */
 interface Watch {
   readonly request: Request
   readonly path: string
   readonly signal: AbortSignal | undefined
-  /** It begins with what there is. */
+  /** It begins with the existing objects. */
   readonly isInitial: boolean
-  /** When an event of this version may come. @default at once */
+  /** The earliest time of an event of this revision. @default at once */
   readonly notBefore?: (version: number) => number
 }
 
@@ -67,9 +67,9 @@ interface StruckEvent extends SeenEvent {
 
 export type SimulatedRead = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
 
-/** What the watches of a process have in common. */
+/** The shared state of a process's watches. */
 interface Reader extends ReadingOptions {
-  /** Paths whose watches may not resume where they were, and until when others cannot be asked for. */
+  /** Paths whose watches may not resume, and until when no new ones can be opened. */
   readonly expired: Set<string>
   readonly brokenUntil: Map<string, number>
 }
@@ -115,13 +115,13 @@ export function openReading(options: ReadingOptions): SimulatedRead {
   return read
 }
 
-/** Until then, unless somebody gives up; never comes back for a process that is gone. */
+/** Waits, unless aborted; never resolves for a process that is gone. */
 async function pause({ life, time }: Reader, ms: number, signal: AbortSignal | undefined): Promise<void> {
   await time.sleep(ms, signal)
   if (life.isOver) await never()
 }
 
-/** Until its caches are told of anything again. */
+/** Waits until its caches are no longer frozen. */
 async function thaw({ life, time, travel }: Reader): Promise<void> {
   if (life.frozenUntil === Infinity) await never()
   while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
@@ -141,9 +141,10 @@ async function pastList(
   return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
 }
 
-// Generators stand out here and not within a reader: what one that is made anew refers to outlives all but the great collections.
+// Generators are top-level functions, not closures of a reader: a generator inside would keep alive what it refers to
+// until a full garbage collection.
 
-/** A watch that begins with what there was, and goes on when the server has caught up. */
+/** A watch that begins with a past state, and continues when the server has caught up. */
 async function* pastEvents(
   reader: Reader,
   asked: TransportRequest,
@@ -171,12 +172,12 @@ async function* pastEvents(
   const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
   const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
   const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
-  // It catches up in the order in which everything happened.
+  // Events come in their original order.
   const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
   yield* delivered(reader, rest, { request, path, signal: asked.signal, isInitial: false, notBefore: since })
 }
 
-/** Hands on what a watch brings, one event after the other, each in its time. */
+/** Delivers the events of a watch, one after the other, each at its time. */
 async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
   const { life, time, trace, latency, wait, strike, events, recall } = reader
   const { request, signal, notBefore } = watch
@@ -189,7 +190,7 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       if (life.isOver) await never()
       const line = lines.take()
       if (!line) return
-      // What there is at the begin is no event.
+      // Existing objects at the start are no events.
       if (isInitial && !isBookmark(line)) {
         yield line
         continue
@@ -225,7 +226,7 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
   }
 }
 
-/** An event that something happens to; `over` when no further one comes on this watch. */
+/** An event with faults; `over` ends the watch. */
 async function* struck(
   reader: Reader,
   fault: Fault,
@@ -235,7 +236,7 @@ async function* struck(
 ): AsyncGenerator<Uint8Array, 'over' | undefined> {
   const { life, time, trace, latency, recall, expired, brokenUntil } = reader
   const { line, raw } = event
-  trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, told)
+  trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, inStory)
   switch (fault.kind) {
     case 'lose':
       brokenUntil.set(path, time.now() + outageMs)
@@ -261,7 +262,7 @@ async function* struck(
     case 'merge': {
       const held = [line]
       const deadline = pause(reader, mergeMs, signal)
-      // Nobody waits for it where the other one is there already.
+      // The deadline is not awaited if the other event is there already.
       deadline.catch(() => undefined)
       for (;;) {
         if (!lines.isReady()) await Promise.race([lines.wait(), deadline])
@@ -274,7 +275,7 @@ async function* struck(
         held.shift()
         held.pop()
         held.push(mergedLine(raw, other))
-        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, told)
+        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, inStory)
         break
       }
       yield* held

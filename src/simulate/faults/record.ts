@@ -1,6 +1,7 @@
 /**
- * A record of a run: it follows what is stored of the kinds that an operator writes, and notes what no final state tells: how
- * often an object came and went, what was left when a CR went, whether what somebody added is still there.
+ * The record of a run: follows the stored objects of the kinds that an operator writes, and records what the end state
+ * does not show: creations and deletions, objects left when a CR was deleted, fields of other managers that were
+ * removed.
  */
 import type { StorageChange, StoredObject, StorageTable } from '../../apiserver/storage/storage.ts'
 import { healthOf } from '../../kube/health.ts'
@@ -12,48 +13,48 @@ import { type EndState, endStateOf, foreignEntry, foreignKey, endStateName } fro
 import { sampleTable } from '../environment/world.ts'
 import type { SimulatedSubject } from './subject.ts'
 
-/** What is beyond the cluster: what the operator's calls reach, and how that stands. */
+/** A simulated outside: what the operator's calls reach. */
 export interface SimulatedOutside {
   readonly live: Live
-  /** How it stands, to be compared at the end; a scene that follows begins with it. */
+  /** Its state, compared at the end; the next scene starts with it. */
   state?(): JsonObject
-  /** What was done to it: as often as when nothing goes wrong. */
+  /** Its effects, compared with a run without faults. */
   done?(): JsonObject
 }
 
-/** Something that is wrong whatever comes after. */
+/** A violation, whatever happens later. */
 export interface Incident {
   readonly kind: 'finalizer' | 'foreign' | 'condition' | 'term' | 'drift'
   readonly object: string
   readonly text: string
 }
 
-/** What was noted of a run, at its end. */
+/** The recorded facts of a run. */
 export interface Recorded {
   readonly end: EndState
-  /** By object: how often it came and went. */
+  /** The number of creations, by object. */
   readonly created: ReadonlyMap<string, number>
   readonly deleted: ReadonlyMap<string, number>
-  /** How often a person deleted it. */
+  /** The number of deletions by a user. */
   readonly removed: ReadonlyMap<string, number>
   readonly incidents: readonly Incident[]
 }
 
 export interface Record {
   readonly changedAt: number
-  /** What the operator looks after now, and its CRs. */
+  /** The operator's objects and CRs. */
   objects(): readonly string[]
   find(name: string): { readonly resource: Resource; readonly object: StoredObject } | undefined
-  /** All is quiet: what was to be undone outside is undone. */
+  /** The cluster is at rest: clean-up outside is complete. */
   rested(): void
   removing(name: string): void
-  /** A field that the operator does not put right. */
+  /** A field whose drift the operator does not correct. */
   drifted(name: string, text: string): void
   added(name: string, what: { readonly uid: string; readonly hasData: boolean }): void
   finish(now: number): Recorded
 }
 
-/** Follows what is stored of the kinds that the operator writes. */
+/** Follows the stored objects of the operator's kinds. */
 export function openRecord(
   { storage, time }: SimulatedCluster,
   subject: SimulatedSubject,
@@ -65,7 +66,7 @@ export function openRecord(
   const deleted = new Map<string, number>()
   const removed = new Map<string, number>()
   const foreign = new Map<string, { readonly uid: string; readonly hasData: boolean }>()
-  /** CRs that went after having been held, and what was not undone then. */
+  /** CRs with a finalizer that were deleted, and what was not cleaned up then. */
   const ended: { readonly cr: string; readonly left: readonly string[]; readonly outside: string; later?: string }[] =
     []
   const held = new Set<string>()
@@ -93,14 +94,15 @@ export function openRecord(
     record.changedAt = time.now()
     const { generateName } = object.metadata
     const name = generateName === undefined ? endStateName(table.name, object) : `${table.name} ${generateName}`
-    // What is made for an owner that is gone already is gone at once: nobody who looks at a cache can know better.
+    // An object whose owner is already deleted is garbage-collected at once: a cache may be stale, so it does not
+    // count.
     if (type === 'ADDED' && !crTables.has(table.name) && isStillborn(object)) stillborn.add(object.metadata.uid)
     if (!stillborn.has(object.metadata.uid)) {
       if (type === 'ADDED') count(created, name)
       if (type === 'DELETED') count(deleted, name)
     }
     if (!crTables.has(table.name)) return
-    // What is outside is from now on for another one: what is undone late can no longer be told from that.
+    // From now on the outside state belongs to a new CR, so a late clean-up can no longer be detected.
     if (type === 'ADDED') for (const one of ended) one.later ??= one.outside
     if (type !== 'DELETED') {
       if ((object.metadata.finalizers?.length ?? 0) > 0) held.add(object.metadata.uid)
@@ -141,14 +143,14 @@ export function openRecord(
           incidents.push({
             kind: 'finalizer',
             object,
-            text: `${cr} went before ${object} was gone: its finalizer was taken away too early`,
+            text: `${cr} was deleted before ${object} was: its finalizer was removed too early`,
           })
         }
         if (then !== later) {
           incidents.push({
             kind: 'finalizer',
             object: cr,
-            text: `${cr} went before all outside the cluster was undone: its finalizer was taken away too early`,
+            text: `${cr} was deleted before everything outside of the cluster was cleaned up: its finalizer was removed too early`,
           })
         }
       }
@@ -167,13 +169,13 @@ export function openRecord(
         const { annotations = {} } = object.metadata
         const data = object['data']
         if (annotations[foreignKey] !== 'kept' || (hasData && !(isJsonObject(data) && data[foreignEntry] === 'kept'))) {
-          incidents.push({ kind: 'foreign', object: name, text: `what somebody else added to ${name} is gone` })
+          incidents.push({ kind: 'foreign', object: name, text: `what another client added to ${name} is gone` })
         }
       }
       const isCr = (name: string): boolean => crTables.has(name.slice(0, name.indexOf(' ')))
       if (![...there.keys()].some(isCr)) {
         for (const [name, object] of there) {
-          // Claims hold data, and may be kept on purpose.
+          // PersistentVolumeClaims hold data, and may be kept on purpose.
           if (!isManaged(object) || object.metadata.deletionTimestamp || object.kind === 'PersistentVolumeClaim')
             continue
           incidents.push({
@@ -183,7 +185,7 @@ export function openRecord(
           })
         }
       }
-      incidents.push(...untruths(there, crTables, now))
+      incidents.push(...falseConditions(there, crTables, now))
       return {
         end: endStateOf(storage, [...resources.keys()], crTables),
         created: new Map(created),
@@ -196,8 +198,8 @@ export function openRecord(
   return record
 }
 
-/** CRs that say something at rest that is not so. */
-function* untruths(
+/** False conditions of CRs at rest. */
+function* falseConditions(
   there: ReadonlyMap<string, StoredObject>,
   crTables: ReadonlySet<string>,
   now: number,

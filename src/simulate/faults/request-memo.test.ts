@@ -1,4 +1,4 @@
-/** A server on a known course gives the answer, and makes the change, that it would work out: nobody can tell the difference. */
+/** A server with a known history gives the answer, and makes the change, that it would compute. */
 import { describe, expect, it } from 'vitest'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import type { Client } from '../../client/client.ts'
@@ -69,8 +69,8 @@ async function act({ client }: Forked): Promise<void> {
   await client.delete(ConfigMap, ref('owner'))
 }
 
-describe('a course', () => {
-  it('is worked out once: whoever comes by again is given the same bytes, and holds the same objects', async () => {
+describe('a request memo', () => {
+  it('computes a request once: a repeated request gets the same bytes, and leads to the same objects', async () => {
     const [from, recall] = [snapshot(), createRecall()]
     const [first, second, alone] = [fork(from, recall), fork(from, recall), fork(from, noRecall)]
     for (const one of [first, second, alone]) await act(one)

@@ -1,10 +1,10 @@
 /**
- * The course of a cluster: all that has happened to it since it was forked. Thousands of runs begin alike, and many go on alike
- * when what went wrong is over. Where two clusters have had the same course they hold the same objects, to the last byte, and a
- * server would answer the same request in the same second with the same bytes. So that is worked out once: who comes by again
- * is given the same answer, and the same change is made.
+ * The request memo: what the API server does with a request, memoized by the history of its cluster. Thousands of runs
+ * begin alike, and many continue alike after their fault. Two clusters with the same history since their fork hold the
+ * same objects, byte for byte, and a server answers the same request in the same second with the same bytes. So that is
+ * computed once: later runs get the stored answer, and the stored change is applied.
  *
- * A course is told by a name. What is asked for, and what happens without being asked for, leads from one to the next.
+ * A history is identified by a number. A request or a spontaneous change leads from one history to the next.
  */
 import { type Random, seededRandom } from '../../clock/random.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
@@ -18,29 +18,29 @@ import type { Json } from '../../kube/json.ts'
 import type { Recall } from '../../kube/recall.ts'
 import { once } from './answer.ts'
 
-/** A request on one course. */
+/** A request at one point of a history. */
 interface Memory {
-  /** Where it leads if it changes anything. */
-  readonly course: number
+  /** The history after it, if it changes anything. */
+  readonly history: number
   outcome: Outcome | undefined
 }
 
-/** What came of it. */
+/** The outcome of a request. */
 interface Outcome {
   readonly answer: TransportResponse & { readonly whole: Uint8Array }
-  /** What the answer says, once somebody is given it again. */
+  /** The parsed answer, computed when it is used again. */
   json: Json | undefined
-  /** What it changed, if anything; what a server does about that by itself it does anew. */
-  readonly told: Told | undefined
+  /** Its change, if any; reactions of the server are computed anew. */
+  readonly ownChange: TableChange | undefined
 }
 
-interface Told {
+interface TableChange {
   readonly table: string
   readonly change: StorageChange
 }
 
-/** Chance of a cluster: what it gives depends on how far the cluster is, and not on what it gave before. */
-export interface Chance extends Random {
+/** The random source of a cluster: it depends on the cluster's revision, not on earlier draws. */
+export interface ClusterRandom extends Random {
   renew(): void
 }
 
@@ -48,13 +48,13 @@ export interface RequestMemoOptions {
   readonly server: ApiServer
   readonly storage: Storage
   readonly clock: Clock
-  readonly chance: Chance
+  readonly clusterRandom: ClusterRandom
   readonly recall: Recall
-  /** Says what the cluster holds at the begin. */
+  /** Identifies the initial content of the cluster. */
   readonly begin: string
 }
 
-export function openChance(seed: number, revision: () => number): Chance {
+export function openClusterRandom(seed: number, revision: () => number): ClusterRandom {
   let at: number | undefined
   let random = seededRandom(seed)
   return {
@@ -72,66 +72,73 @@ export function openChance(seed: number, revision: () => number): Chance {
   }
 }
 
-/** A server that need not work out twice what it did on the same course. */
-export function openRequestMemo({ server, storage, clock, chance, recall, begin }: RequestMemoOptions): ApiServer {
-  let course = recall(() => `begin ${begin}`, newCourse)
+/** A server with a memo of its requests. */
+export function openRequestMemo({
+  server,
+  storage,
+  clock,
+  clusterRandom,
+  recall,
+  begin,
+}: RequestMemoOptions): ApiServer {
+  let history = recall(() => `begin ${begin}`, newHistory)
   let underWay = 0
-  /** Several were under way at the same time: who changed what cannot be told. */
+  /** Concurrent requests: their changes cannot be attributed. */
   let isMixed = false
-  let told: Told[] = []
+  let changes: TableChange[] = []
 
   storage.onChange((table, change) => {
-    if (underWay > 0) told.push({ table: table.name, change })
-    else course = recall(() => `${course} ${table.name} ${change.type} ${objectText(change.object)}`, newCourse)
+    if (underWay > 0) changes.push({ table: table.name, change })
+    else history = recall(() => `${history} ${table.name} ${change.type} ${objectText(change.object)}`, newHistory)
   })
 
   const textOfRequest = ({ method, path, headers, body = '' }: TransportRequest): string => {
     const content = typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
-    // Whatever a server notes of the time it notes in seconds.
+    // The server stores times in seconds.
     const second = Math.floor(clock.now() / 1000)
-    return `${course} ${second} ${method} ${path} ${JSON.stringify(headers)} ${content}`
+    return `${history} ${second} ${method} ${path} ${JSON.stringify(headers)} ${content}`
   }
 
   const outcomeOf = (request: TransportRequest, answer: TransportResponse, revision: number): Outcome | undefined => {
     const { whole } = answer
     if (!whole || isMixed) return undefined
     const given = { answer: { ...answer, whole }, json: undefined }
-    if (told.length === 0) return { ...given, told: undefined }
-    const own = ownOf(request, told)
-    return own?.change.revision === revision + 1 ? { ...given, told: own } : undefined
+    if (changes.length === 0) return { ...given, ownChange: undefined }
+    const own = ownOf(request, changes)
+    return own?.change.revision === revision + 1 ? { ...given, ownChange: own } : undefined
   }
 
   const carryOut = async (request: TransportRequest, memory: Memory): Promise<TransportResponse> => {
     const { revision } = storage
-    told = []
+    changes = []
     isMixed = underWay > 0
     underWay++
-    chance.renew()
+    clusterRandom.renew()
     try {
       const answer = await server.handle(request)
       memory.outcome = outcomeOf(request, answer, revision) ?? memory.outcome
       return answer
     } finally {
       underWay--
-      chance.renew()
-      if (isMixed) course = newCourse()
-      else if (told.length > 0) course = memory.course
+      clusterRandom.renew()
+      if (isMixed) history = newHistory()
+      else if (changes.length > 0) history = memory.history
     }
   }
 
   const repeat = async (outcome: Outcome, next: number): Promise<TransportResponse> => {
-    const { answer, told: own } = outcome
+    const { answer, ownChange: own } = outcome
     if (own) {
-      told = []
+      changes = []
       isMixed = false
       underWay++
       storage.restore(own.table, own.change.object, own.change.type === 'DELETED')
-      // What a server does about it follows at once.
+      // The server reacts to the change at once.
       await Promise.resolve()
       underWay--
-      course = isMixed ? newCourse() : next
+      history = isMixed ? newHistory() : next
     }
-    chance.renew()
+    clusterRandom.renew()
     outcome.json ??= freezeDeep(jsonIn(answer.whole))
     return { ...answer, body: once(answer.whole), json: outcome.json }
   }
@@ -142,35 +149,35 @@ export function openRequestMemo({ server, storage, clock, chance, recall, begin 
       if (request.method === 'GET' || peer || isSigned(request)) return server.handle(request, peer, readBody)
       const memory = recall(() => textOfRequest(request), emptyMemory)
       const { outcome } = memory
-      return outcome && underWay === 0 ? repeat(outcome, memory.course) : carryOut(request, memory)
+      return outcome && underWay === 0 ? repeat(outcome, memory.history) : carryOut(request, memory)
     },
   }
 }
 
-/** Each server signs with a key of its own: what it says of tokens is true of no other. */
+/** Each server signs with its own key: answers about tokens are not shared. */
 function isSigned({ path }: TransportRequest): boolean {
   return path.includes('/token')
 }
 
 /**
- * The one change that a request made itself, where that can be told from what the server does about it. That is told before the change
- * where it is done in the midst of it, and after it where an object went.
+ * The change that the request itself made, if it can be distinguished from the server's reactions. Those are recorded
+ * before it if they are part of the write, and after it for a deletion.
  */
-function ownOf({ method, path }: TransportRequest, told: readonly Told[]): Told | undefined {
-  const [first] = told
-  // A pod is seen as ending before it goes: that is two.
-  if (method !== 'DELETE' || !first || first.table === 'pods') return told.at(-1)
+function ownOf({ method, path }: TransportRequest, changes: readonly TableChange[]): TableChange | undefined {
+  const [first] = changes
+  // The deletion of a Pod is two changes.
+  if (method !== 'DELETE' || !first || first.table === 'pods') return changes.at(-1)
   const [named = ''] = path.split('?')
   return named.endsWith(`/${first.change.object.metadata.name}`) ? first : undefined
 }
 
 function emptyMemory(): Memory {
-  return { course: newCourse(), outcome: undefined }
+  return { history: newHistory(), outcome: undefined }
 }
 
-let courses = 0
+let histories = 0
 
-/** One that nobody has had yet. */
-function newCourse(): number {
-  return ++courses
+/** A new, unique history. */
+function newHistory(): number {
+  return ++histories
 }

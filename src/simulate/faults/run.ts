@@ -1,6 +1,6 @@
 /**
- * One run of a scene: a fork of a cluster, an operator's process on it, people who act, faults that strike, and a record of
- * all that happened, which others judge.
+ * One run of a scene: a fork of a cluster, the operator's processes on it, users who act, injected faults, and a record
+ * of everything that happened, for the judge.
  */
 import { seededRandom } from '../../clock/random.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
@@ -27,13 +27,13 @@ import { sampleTable } from '../environment/world.ts'
 import { installDeterministicGlobals, withDeterministicGlobals } from '../environment/deterministic-globals.ts'
 import type { RunningSubject, SimulatedSubject, Surroundings } from './subject.ts'
 import { needsLeases, openLeaseObserver, removeLease, seatOf, successionMs } from './lease-observer.ts'
-import { type TraceLine, openTrace, told } from './trace.ts'
+import { type TraceLine, openTrace, inStory } from './trace.ts'
 import type { SeenEvent } from './reading.ts'
 import { walkPatchOf, walkOf } from './walk.ts'
 import { openWire, type WireOptions, type SimulatedWrite } from './wire.ts'
 import type { Request } from '../scorecard/request.ts'
 
-/** `state`: how it stood when the cluster was as it is at the begin. */
+/** `state`: its state at the start of the run. */
 export type MakeOutside = (state: JsonObject | undefined, world: SimulatedWorld) => SimulatedOutside
 
 export interface SimulatedRunOptions {
@@ -45,46 +45,46 @@ export interface SimulatedRunOptions {
   readonly workloads: boolean
   readonly outside: MakeOutside
   readonly answers: WireOptions['answers']
-  /** What runs have worked out before. */
+  /** The memo that all runs share. */
   readonly recall: Recall
-  /** Notes which objects there are after each write. @default false */
+  /** Records the objects after each write. @default false */
   readonly observes?: boolean
-  /** Told where a scene of so many of its steps would end; `tell` says how that one went. */
+  /** Called where a scene with this many steps would end; `tell` returns its result. */
   readonly onHalt?: ((steps: number, tell: () => SimulatedRun) => void) | undefined
 }
 
-/** What happened. */
+/** The result of a run. */
 export interface SimulatedRun extends Recorded {
   readonly trace: readonly TraceLine[]
   readonly writes: readonly SimulatedWrite[]
   readonly events: readonly SeenEvent[]
   readonly requests: readonly Request[]
   readonly ledgers: readonly Ledger[]
-  /** What the operator wrote or looks after, after each write: whom a person may disturb there. */
+  /** The operator's objects after each write: users may disturb these. */
   readonly objectsAfter: readonly (readonly string[])[]
   readonly outside: JsonObject
   readonly done: JsonObject
-  /** CRs whose spec somebody changed and changed back. */
-  readonly wavered: readonly string[]
-  /** Faults whose point never came. */
+  /** CRs whose spec a user changed and reverted. */
+  readonly editedCrs: readonly string[]
+  /** Faults whose point was not reached. */
   readonly unstruck: readonly Fault[]
-  /** Why a person's step was not taken by the server. */
+  /** Why the server rejected a user's step. */
   readonly refused: string | undefined
   /** Undefined when it never came to rest. */
   readonly restedAfterMs: number | undefined
-  /** Where it ended; only of runs that others go on from. */
+  /** The final cluster; only of runs that other scenes start from. */
   readonly snapshot: Snapshot | undefined
 }
 
-/** What somebody changed of a CR, and will change back. */
-interface Whim {
+/** A random edit of a CR that is reverted later. */
+interface PendingRevert {
   readonly cr: string
   readonly uid: string
   readonly resource: Resource
   readonly back: JsonObject
 }
 
-/** A field, and what somebody does to it. */
+/** An edit of a field. */
 interface FieldEdit {
   readonly path: Path
   readonly how: Edit
@@ -95,22 +95,22 @@ interface Process {
   running: RunningSubject | undefined
 }
 
-/** Nothing asked for, nothing under way for so long: rest. */
+/** The cluster is at rest after so long without a request or an event. */
 const quietMs = 30_000
-/** Where nothing is due for so long after that, either, it need not be waited for. */
+/** If no timer is due for so long after that, the clock jumps ahead. */
 const aheadMs = 30_000
-/** Within this it has to come to rest, faults included. */
+/** It must come to rest within this time, faults included. */
 export const boundMs = 900_000
-/** Who writes more than this goes round in circles: there is no need to watch him to the end. */
+/** More writes than this are a hot loop: the run is cut off. */
 const mostWrites = 500
-/** So many edits are tried until the server takes one. */
+/** The number of edits to try until the server accepts one. */
 const mostTries = 4
 const restartMs = 1000
 const lagMs = 2000
-/** The longest that a process may take to go in good order. */
+/** The time-out of a graceful shutdown. */
 const leaveMs = 10_000
 
-/** What comes of the first for which something does. */
+/** The first defined result. */
 async function firstOf<T, R>(all: readonly T[], attempt: (one: T) => Promise<R | undefined>): Promise<R | undefined> {
   for (const one of all) {
     const result = await attempt(one)
@@ -124,11 +124,11 @@ function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
 }
 
 export async function runScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
-  const endSeclusion = installDeterministicGlobals()
+  const restoreGlobals = installDeterministicGlobals()
   try {
     return await playScene(options)
   } finally {
-    endSeclusion()
+    restoreGlobals()
   }
 }
 
@@ -148,7 +148,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     random,
     fieldManager: 'somebody',
   })
-  const left = [...options.faults]
+  const pendingFaults = [...options.faults]
   const ledgers: Ledger[] = []
   const objectsAfter: (readonly string[])[] = []
   const record = openRecord(cluster, subject, outside)
@@ -156,20 +156,20 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   const steps = [...scene.steps]
   const lives: Process[] = []
   const crTables = new Set(subject.controls.map(sampleTable))
-  const wavered: string[] = []
-  const whims: Whim[] = []
+  const editedCrs: string[] = []
+  const pendingReverts: PendingRevert[] = []
   let starting = 0
   let leaving = 0
   let problem: unknown
   let refused: string | undefined
 
   const strike = (on: 'write' | 'event', number: number | 'rest'): readonly Fault[] => {
-    const due = left.filter((fault) => fault.at === number && faultTable[fault.kind].on === on)
-    for (const fault of due) left.splice(left.indexOf(fault), 1)
+    const due = pendingFaults.filter((fault) => fault.at === number && faultTable[fault.kind].on === on)
+    for (const fault of due) pendingFaults.splice(pendingFaults.indexOf(fault), 1)
     return due
   }
 
-  const tenure = needsLeases(options.faults) ? openLeaseObserver(time, storage, trace) : undefined
+  const leaseObserver = needsLeases(options.faults) ? openLeaseObserver(time, storage, trace) : undefined
   const wire = openWire({
     time,
     server,
@@ -193,26 +193,26 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
         case 'usurp':
         case 'pause':
         case 'lapse':
-          void succeed()
+          void runSecondProcess()
           break
         case 'leaders':
-          trace.note('somebody deletes the lease', told)
+          trace.note('a user deletes the lease', inStory)
           await removeLease(client)
           await time.sleep(0)
-          void succeed()
+          void runSecondProcess()
           break
         default:
-          await disturb(fault)
+          await applyUserFault(fault)
       }
     },
-    tenure,
+    leaseObserver,
     answers: options.answers,
     recall: options.recall,
     onWrite: () => void (options.observes && objectsAfter.push(record.objects())),
   })
 
-  /** What a person does at this point. */
-  const disturb = async (fault: Fault): Promise<void> => {
+  /** Faults that users cause. */
+  const applyUserFault = async (fault: Fault): Promise<void> => {
     switch (fault.kind) {
       case 'hurry': {
         const next = steps[0]
@@ -225,37 +225,37 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       case 'remove':
       case 'edit':
       case 'add':
-        await person(fault.kind, fault.value ?? '')
+        await actAsUser(fault.kind, fault.value ?? '')
         break
       default:
     }
   }
 
-  const person = async (kind: 'remove' | 'edit' | 'add', name: string): Promise<void> => {
+  const actAsUser = async (kind: 'remove' | 'edit' | 'add', name: string): Promise<void> => {
     const found = record.find(name)
     if (!found) return
     const { resource, object } = found
     const ref = refOf(object)
     try {
       if (kind === 'remove') {
-        trace.note(`somebody deletes ${name}`, told)
+        trace.note(`a user deletes ${name}`, inStory)
         record.removing(name)
         await client.delete(resource, ref)
       } else if (kind === 'add') {
-        trace.note(`somebody adds to ${name}: ${foreignKey}`, told)
+        trace.note(`a user adds to ${name}: ${foreignKey}`, inStory)
         const annotations = { [foreignKey]: 'kept' }
         const data = { [foreignEntry]: 'kept' }
         const hasData = resource.kind === 'ConfigMap' && object['immutable'] !== true
         await client.patch(resource, ref, { metadata: { annotations }, ...(hasData && { data }) }, { type: 'merge' })
         record.added(name, { uid: object.metadata.uid, hasData })
-      } else if (crTables.has(sampleTable(resource))) await waver(name, resource, object)
+      } else if (crTables.has(sampleTable(resource))) await editRandomly(name, resource, object)
       else {
-        // Another one at each point: those that the server refuses make room for the next.
+        // Rotates by the number of writes; an edit that the server rejects is followed by the next.
         const all = editsIn(name, object)
         const first = wire.writes.length % Math.max(all.length, 1)
         const some = [...all.slice(first), ...all.slice(0, first)].slice(0, mostTries)
         const isDone = await firstOf(some, (one) => edit(name, resource, object, one))
-        if (!isDone) trace.note(`somebody changes ${name}: nothing to change`, told)
+        if (!isDone) trace.note(`a user changes ${name}: nothing to change`, inStory)
       }
     } catch (error) {
       if (!isMusterError(error)) throw error
@@ -263,7 +263,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     }
   }
 
-  /** What can be done to the fields of an object that the operator owns and keeps. */
+  /** The possible edits of fields that the operator owns and keeps. */
   const editsIn = (name: string, object: StoredObject): readonly FieldEdit[] => {
     const scope = subject.keeps?.(name) ?? {}
     if (scope === false) return []
@@ -283,13 +283,13 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     const changed = await changeField(client, { resource, namespace, name: ownName }, object, path, how)
     if (changed)
       trace.note(
-        `another actor ${how === 'empty' ? 'emptie' : how}s ${name} ${formatPath(path)}: ${JSON.stringify(changed.after)}`,
-        told,
+        `another client ${how === 'empty' ? 'emptie' : how}s ${name} ${formatPath(path)}: ${JSON.stringify(changed.after)}`,
+        inStory,
       )
     return changed
   }
 
-  /** All of them, one by one: what is put right with another field has not been seen itself. */
+  /** Makes all edits one by one: a field that is corrected together with another one would go untested. */
   const driftBy = async (name: string): Promise<void> => {
     const begin = record.find(name)
     for (const { path, how } of begin ? editsIn(name, begin.object) : []) {
@@ -300,20 +300,20 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       if (!(await rest())) return
       const after = record.find(name)
       const is = after && locate(after.object as unknown as Json, path)?.value
-      // Of an item that is put back, the server may draw anew what it fills in.
+      // The server may default new values in an item that is restored.
       const isBack = path.at(-1)?.kind === 'field' ? isKept(changed.before, is) : is !== undefined
       if (isBack) continue
       const [wanted, stays] = [changed.before, is].map((value) => JSON.stringify(value) ?? 'absent')
       record.drifted(
         name,
-        `${name} has ${formatPath(path)} ${stays} instead of ${wanted}, and the operator does not put it right`,
+        `${name} has ${formatPath(path)} ${stays} instead of ${wanted}, and the operator does not correct it`,
       )
       return
     }
   }
 
-  /** Changes a field of a CR's spec, another one at each point: the first that the server takes. */
-  const waver = async (cr: string, resource: Resource, object: StoredObject): Promise<void> => {
+  /** Makes a random edit of a CR's spec: rotates, and takes the first that the server accepts. */
+  const editRandomly = async (cr: string, resource: Resource, object: StoredObject): Promise<void> => {
     const kind = subject.kinds.find((one) => one.kind === resource.kind && one.group === resource.group)
     const turns = kind ? walkOf(kind, object).turns : []
     const first = wire.writes.length % Math.max(turns.length, 1)
@@ -321,22 +321,22 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       const patch = walkPatchOf(turn)
       const isTaken = await client.patch(resource, refOf(object), patch, { type: 'merge' }).catch(() => undefined)
       if (!isTaken) continue
-      trace.note(`somebody changes ${cr}: ${JSON.stringify(patch['spec'])}`, told)
-      wavered.push(cr)
+      trace.note(`a user changes ${cr}: ${JSON.stringify(patch['spec'])}`, inStory)
+      editedCrs.push(cr)
       const back = walkPatchOf({ before: turn.after, after: turn.before })
-      whims.push({ cr, uid: object.metadata.uid, resource, back })
+      pendingReverts.push({ cr, uid: object.metadata.uid, resource, back })
       return
     }
-    trace.note(`somebody changes ${cr}: nothing to change`, told)
+    trace.note(`a user changes ${cr}: nothing to change`, inStory)
   }
 
-  /** What somebody changed of a CR is as it was, where that CR is still there. */
-  const changeBack = async (): Promise<void> => {
-    for (let whim = whims.pop(); whim; whim = whims.pop()) {
-      const { cr, uid, resource, back } = whim
+  /** Reverts the random edits of CRs that still exist. */
+  const revertEdits = async (): Promise<void> => {
+    for (let pending = pendingReverts.pop(); pending; pending = pendingReverts.pop()) {
+      const { cr, uid, resource, back } = pending
       const found = record.find(cr)
       if (found?.object.metadata.uid !== uid) continue
-      trace.note(`somebody changes ${cr} back: ${JSON.stringify(back['spec'])}`, told)
+      trace.note(`a user changes ${cr} back: ${JSON.stringify(back['spec'])}`, inStory)
       await client.patch(resource, refOf(found.object), back, { type: 'merge' }).catch((error: unknown) => {
         if (!isMusterError(error)) throw error
         trace.note(`  which is refused: ${error.name}`)
@@ -345,15 +345,15 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   }
 
   const act = async (step: SceneStep): Promise<void> => {
-    // What comes next is wished of a CR that is as the scene has it.
-    await changeBack()
-    trace.note(step.text, told)
+    // The next step expects the CR as the scene left it.
+    await revertEdits()
+    trace.note(step.text, inStory)
     try {
       await step.act(client)
     } catch (error) {
       if (!isMusterError(error)) throw error
       refused ??= error.message
-      trace.note(`which is refused: ${error.message}`, told)
+      trace.note(`which is refused: ${error.message}`, inStory)
     }
   }
 
@@ -362,14 +362,14 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     time.after(ms, () => void start(revision))
   }
 
-  /** A second process comes, and goes in good order when the first one may lead again. */
-  const succeed = async (): Promise<void> => {
+  /** Starts a second process, which shuts down gracefully when the first one may lead again. */
+  const runSecondProcess = async (): Promise<void> => {
     starting++
     leaving++
     const { life, running } = await start()
     await time.sleep(successionMs)
     if (!life.isOver) {
-      trace.note(`process ${life.number} goes`, told)
+      trace.note(`process ${life.number} goes`, inStory)
       await Promise.race([running?.stop(), new Promise<void>((resolve) => void time.upkeep.after(leaveMs, resolve))])
       life.end()
     }
@@ -384,7 +384,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     lives.push(entry)
     trace.note(
       `process ${life.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
-      told,
+      inStory,
     )
     const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
     const cache = createSharedCache({
@@ -401,8 +401,8 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
         cache,
         clock: life.clock,
         random,
-        live: liveOf(life, outside.live, time, (what) => tenure?.leaves(life, what)),
-        seat: tenure && seatOf(life),
+        live: liveOf(life, outside.live, time, (what) => leaseObserver?.leaves(life, what)),
+        seat: leaseObserver && seatOf(life),
         recall: options.recall,
         onLedger: (ledger) => void ledgers.push(ledger),
       }
@@ -416,41 +416,41 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   }
 
   let settledWrites = 0
-  const isHopeless = (): boolean => problem !== undefined || wire.writes.length - settledWrites > mostWrites
+  const isCutOff = (): boolean => problem !== undefined || wire.writes.length - settledWrites > mostWrites
   const lastAt = (): number => Math.max(wire.lastWriteAt, record.changedAt)
   const isQuiet = (): boolean =>
-    isHopeless() ||
+    isCutOff() ||
     (starting + leaving === 0 &&
       !wire.isBusy() &&
-      (tenure?.isSettled(lastAt()) ?? true) &&
+      (leaseObserver?.isSettled(lastAt()) ?? true) &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
     settledWrites = wire.writes.length
     const end = time.now() + boundMs
     while (await time.run(Math.max(end - time.now(), 0), isQuiet)) {
-      if (isHopeless()) return false
+      if (isCutOff()) return false
       const missingMs = lastAt() + quietMs - time.now()
       if (missingMs <= 0) return true
-      // It passes without anything happening, unless somebody put something off until the event loop turns.
-      await time.run(tenure ? 0 : missingMs)
-      // All that would happen meanwhile is that a lease is renewed.
-      if (tenure && isQuiet()) return true
+      // Lets the time pass: code may have deferred work to the next turn of the event loop.
+      await time.run(leaseObserver ? 0 : missingMs)
+      // Only lease renewals would happen meanwhile.
+      if (leaseObserver && isQuiet()) return true
     }
     return false
   }
   const rest = async (): Promise<boolean> => {
     const isRested = await settle()
-    if (!isRested || whims.length === 0) return isRested
-    await changeBack()
+    if (!isRested || pendingReverts.length === 0) return isRested
+    await revertEdits()
     return await settle()
   }
 
   starting++
   void start()
-  await time.run(60_000, () => starting === 0 && (tenure?.isLed() ?? true))
+  await time.run(60_000, () => starting === 0 && (leaseObserver?.isLed() ?? true))
   const begun = time.now()
   let isRested = true
-  /** What happened so far: a run that goes on does not change it. */
+  /** The result so far, independent of what follows. */
   const tell = (): SimulatedRun => {
     const finished = record.finish(time.now())
     return {
@@ -460,13 +460,13 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       requests: [...wire.requests],
       ledgers: [...ledgers],
       objectsAfter: [...objectsAfter],
-      // What is outside may go on in the same objects.
+      // Cloned: the outside may change its state in place.
       outside: structuredClone(outside.state?.() ?? {}),
       done: structuredClone(outside.done?.() ?? {}),
-      wavered: [...wavered],
+      editedCrs: [...editedCrs],
       ...finished,
-      incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
-      unstruck: [...left],
+      incidents: [...finished.incidents, ...(leaseObserver?.incidents() ?? [])],
+      unstruck: [...pendingFaults],
       refused,
       restedAfterMs: isRested ? Math.max(lastAt() - begun, 0) : undefined,
       snapshot: options.observes ? { ...cluster.snapshot(), outside: structuredClone(outside.state?.()) } : undefined,
@@ -485,7 +485,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     options.onHalt?.(scene.steps.length - steps.length, tell)
   }
   for (const fault of strike('write', 'rest')) {
-    await disturb(fault)
+    await applyUserFault(fault)
     isRested &&= await rest()
   }
   if (problem !== undefined) throw problem

@@ -1,6 +1,6 @@
 /**
- * A scene: what people do, step by step, with the operator looking on. It begins with a cluster at rest, where another
- * scene ended, and ends when all is at rest again. Faults strike in between.
+ * A scene (scenario): what users do, step by step. It starts with a cluster at rest, at the end of another scene, and
+ * ends when the cluster is at rest again. Faults are injected in between.
  */
 import { sampleTable } from '../environment/world.ts'
 import type { Client } from '../../client/client.ts'
@@ -14,32 +14,32 @@ import type { SimulatedSubject } from './subject.ts'
 
 export interface Scene {
   readonly name: string
-  /** The scene at whose end it begins. @default an empty cluster with the operator's kinds */
+  /** The scene whose end it starts from. @default an empty cluster with the operator's kinds */
   readonly after?: string | undefined
   readonly steps: readonly SceneStep[]
-  /** The scene that ends alike: another way to the same state. */
+  /** A scene with the same end state, reached in another way. */
   readonly like?: string | undefined
 }
 
 export interface SceneStep {
   readonly text: string
-  /** It cannot be done before this. */
+  /** A precondition of the step. */
   isReady?(storage: Storage): boolean
   act(client: Client): Promise<void>
 }
 
-/** An object of the sample, and where it is. */
+/** An object of the sample and its resource. */
 export interface PlacedSample {
   readonly resource: Resource
   readonly object: UntypedObject
-  /** The operator is for it. */
+  /** Whether the operator reconciles it. */
   readonly isCr: boolean
 }
 
 export function createStep(placed: readonly PlacedSample[]): SceneStep {
   const crs = placed.filter(({ isCr }) => isCr)
   return {
-    text: `somebody creates ${namesOf(crs)}`,
+    text: `a user creates ${namesOf(crs)}`,
     isReady: (storage) =>
       crs.every(({ resource, object: { metadata } }) => {
         return !storage.table(sampleTable(resource)).get(metadata.namespace, metadata.name ?? '')
@@ -57,7 +57,7 @@ export function createStep(placed: readonly PlacedSample[]): SceneStep {
 export function deleteStep(placed: readonly PlacedSample[]): SceneStep {
   const crs = placed.filter(({ isCr }) => isCr)
   return {
-    text: `somebody deletes ${namesOf(crs)}`,
+    text: `a user deletes ${namesOf(crs)}`,
     async act(client) {
       for (const { resource, object } of crs) {
         const { namespace, name = '' } = object.metadata
@@ -73,7 +73,7 @@ export function deleteStep(placed: readonly PlacedSample[]): SceneStep {
 export function changeStep({ resource, object }: PlacedSample, patch: JsonObject): SceneStep {
   const { namespace, name = '' } = object.metadata
   return {
-    text: `somebody changes ${object.kind} ${name}: ${JSON.stringify(patch['spec'])}`,
+    text: `a user changes ${object.kind} ${name}: ${JSON.stringify(patch['spec'])}`,
     async act(client) {
       await client.patch(resource, { namespace, name }, patch, { type: 'merge' })
     },
@@ -84,7 +84,7 @@ function namesOf(placed: readonly PlacedSample[]): string {
   return placed.map(({ object }) => `${object.kind} ${object.metadata.name}`).join(', ')
 }
 
-/** Where the objects of a sample belong. */
+/** The resources and namespaces of the sample's objects. */
 export function placeSample(
   sample: readonly UntypedObject[],
   { kinds, controls }: SimulatedSubject,

@@ -224,7 +224,7 @@ describe('a failure', () => {
     expect(progress).toEqual(Array.from({ length: report.plans.played }, (_, index) => index + 1))
     const [{ story, shortest }] = report.failures as readonly [(typeof report.failures)[number]]
     expect(shortest).toMatch(/^create: crash@1$/)
-    expect(story.join('\n')).toMatch(/somebody creates App sample[^]*process 1 crashes before it hears of write 1/)
+    expect(story.join('\n')).toMatch(/a user creates App sample[^]*process 1 crashes before it hears of write 1/)
     expect(story.at(-1)).toBe('broken: same end: secrets default/sample is missing')
   }, 60_000)
 })

@@ -1,6 +1,6 @@
 /**
- * The fault simulator: plays an operator's scenes with everything that can go wrong in them, and says which law it
- * breaks. What fails is made as short as it gets, and told as a story that one command replays.
+ * The fault simulator: runs an operator's scenes with every possible fault, and reports the laws that it breaks. A
+ * failing plan is shrunk, and reported as a story that one command replays.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
@@ -23,25 +23,25 @@ import { walkPatchOf, type Skipped, type Walk, walkOf, walkScenes } from './walk
 
 export interface SimulationOptions {
   readonly subject: SimulatedSubject
-  /** CRs and what they need. */
+  /** The CRs and the objects that they need. */
   readonly sample: readonly UntypedObject[]
   /** @default 1 */
   readonly seed?: number
-  /** Pods are scheduled and run, Deployments make them. @default true */
+  /** Simulates scheduler, kubelets and workload controllers. @default true */
   readonly workloads?: boolean
-  /** What the operator reaches outside the cluster: one for each run. @default nothing */
+  /** The simulated outside: one for each run. @default none */
   readonly outside?: MakeOutside
-  /** What else people do with the first CR, by name: merge patches, one after the other, each when all is at rest. */
+  /** Further scenes with the first CR, by name: merge patches, each applied when the cluster is at rest. */
   readonly scenes?: Readonly<Record<string, readonly JsonObject[]>> | undefined
   /** Groups of faults, as `faultGroups` names them. @default all */
   readonly groups?: readonly string[] | undefined
-  /** At most so many plans, drawn by the seed. @default all */
+  /** The most plans, drawn by the seed. @default all */
   readonly limit?: number | undefined
-  /** A share of them: others play the rest. What one run answers is in one share. @default all of them */
+  /** A share of the plans, for sharding. A bundle is in one share. @default all */
   readonly part?: SimulationPart | undefined
-  /** How many plans have two faults. @default 60 */
+  /** The number of plans with two faults. @default 60 */
   readonly mixed?: number
-  /** Ends after so many plans that failed. @default 10 */
+  /** Stops after this many failures. @default 10 */
   readonly mostFailures?: number
   readonly onProgress?: (done: number, of: number, failed: number) => void
   readonly signal?: AbortSignal | undefined
@@ -57,23 +57,23 @@ export interface SimulationReport {
   readonly operator: string
   readonly seed: number
   readonly passed: boolean
-  /** How many plans of the groups asked for there are, how many were played, and how many of those broke a law. */
+  /** The number of plans in the selected groups, of those that ran, and of those that broke a law. */
   readonly plans: { readonly all: number; readonly played: number; readonly failed: number }
   readonly byGroup: Readonly<Record<string, number>>
   readonly scenes: readonly { readonly name: string; readonly writes: number; readonly events: number }[]
-  /** Fields that were walked over. */
+  /** The fields that were varied. */
   readonly fields: readonly string[]
-  /** Fields that were not, or not in every way, and why. */
+  /** Fields that were not varied completely, and why. */
   readonly skipped: readonly Skipped[]
   readonly failures: readonly SimulationFailure[]
 }
 
 export interface SimulationFailure {
-  /** Which of the plans it is. */
+  /** The number of the plan. */
   readonly number: number
-  /** As it was found. */
+  /** The plan that failed. */
   readonly plan: string
-  /** As short as it gets. */
+  /** The shrunk plan. */
   readonly shortest: string
   readonly failings: readonly Failing[]
   readonly story: readonly string[]
@@ -82,13 +82,13 @@ export interface SimulationFailure {
 export interface Simulator {
   readonly subject: SimulatedSubject
   readonly scenes: readonly Scene[]
-  /** Fields that no other value could be thought of for. */
+  /** Fields for which no other value could be generated. */
   readonly skipped: readonly Skipped[]
-  /** All plans of these groups, scene by scene; each scene is played when it is its turn. @default all groups */
+  /** All plans of these groups, scene by scene; each scene runs when it is needed. @default all groups */
   plans(groups?: readonly string[]): AsyncGenerator<FaultPlan>
   /** @throws InvalidPlan */
   play(plan: FaultPlan): Promise<Played>
-  /** All of these, several at a time; what one run answers is played once. In no particular order. @throws InvalidPlan */
+  /** Runs all plans, several at a time, bundled. In no particular order. @throws InvalidPlan */
   playAll(plans: readonly FaultPlan[]): AsyncGenerator<readonly [plan: FaultPlan, played: Played]>
 }
 
@@ -107,7 +107,7 @@ const nothing: SimulatedOutside = {
 
 export async function openSimulator(options: SimulationOptions): Promise<Simulator> {
   const { subject, sample, seed = 1, workloads = true, outside = () => nothing } = options
-  const stage = await openBaseline({ subject, seed, workloads, outside })
+  const baseline = await openBaseline({ subject, seed, workloads, outside })
   const placed = placeSample(sample, subject)
   const crs = new Map(placed.filter(({ isCr }) => isCr).map((cr) => [placedName(cr), cr]))
   const crNames: Crs = { names: new Set(crs.keys()), tables: new Set(subject.controls.map(sampleTable)) }
@@ -124,7 +124,7 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
   }
   const referenceOf = async (scene: Scene): Promise<BaselineRun> => {
     if (scene.after !== undefined) await referenceOf(sceneOf(scene.after))
-    const reference = await stage.reference(scene)
+    const reference = await baseline.reference(scene)
     const { refused } = reference.run
     if (scene.name === 'create' && refused !== undefined) {
       throw new MusterError('NoSample', `${subject.name}: the server refuses the sample: ${refused}`)
@@ -134,11 +134,11 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
 
   const play = async ({ scene: name, faults }: FaultPlan): Promise<Played> => {
     const reference = await referenceOf(sceneOf(name))
-    const run = faults.length === 0 ? reference.run : await stage.play(reference, faults)
+    const run = faults.length === 0 ? reference.run : await baseline.play(reference, faults)
     return { run, failings: await judged(reference, run, faults) }
   }
 
-  /** All that one run answers. */
+  /** Runs a bundle. */
   const playBundle = async ({ longest, plans }: Bundle): Promise<readonly (readonly [FaultPlan, Played])[]> => {
     const runs = new Map<FaultPlan, SimulatedRun>()
     if (plans.length > 1) {
@@ -147,11 +147,11 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
         for (const plan of within) if (sceneOf(plan.scene).steps.length === steps) runs.set(plan, tell())
       }
       const reference = await referenceOf(sceneOf(longest.scene))
-      runs.set(longest, await stage.play(reference, longest.faults, onHalt))
+      runs.set(longest, await baseline.play(reference, longest.faults, onHalt))
     }
     const judgedIn = async (plan: FaultPlan): Promise<Played> => {
       const run = runs.get(plan)
-      // Where the longer one never came so far it says nothing of the shorter one.
+      // The longer run did not get that far, so the shorter one runs by itself.
       if (!run) return await play(plan)
       return { run, failings: await judged(await referenceOf(sceneOf(plan.scene)), run, plan.faults) }
     }
@@ -164,13 +164,13 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     faults: readonly Fault[],
   ): Promise<readonly Failing[]> => {
     const { scene } = reference
-    const isRemade = run.removed.size > 0 || run.wavered.length > 0
+    const isRemade = run.removed.size > 0 || run.editedCrs.length > 0
     const found = judge(run, subject, await expectedIn(reference, run, faults)).filter(
       ({ law, text }) => !(isRemade && law === 'same end' && defaultedOnce.test(text)),
     )
     if (faults.length > 0 || scene.like === undefined || run.refused !== undefined) return found
     const other = await referenceOf(sceneOf(scene.like))
-    // Who says what is wrong has done what he could.
+    // An operator that reports the problem has done its part.
     if (other.run.refused !== undefined || (scene.name.startsWith('set ') && hasTrouble(run.end))) return found
     const mask = new Set([...reference.mask, ...other.mask])
     const again = judge(run, subject, { ...expectedOf(other, []), mask, counts: undefined })
@@ -182,17 +182,17 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     ]
   }
 
-  /** With a CR that somebody deleted for good it has to end as if that had been done when all was at rest. */
+  /** If a user deleted a CR for good, the end must be as if it had been deleted at rest. */
   const expectedIn = async (reference: BaselineRun, run: SimulatedRun, faults: readonly Fault[]): Promise<Expected> => {
     const removed = [...crs].filter(([name]) => run.removed.has(name))
     const isGone = ([name]: (typeof removed)[number]): boolean => reference.run.end.has(name) && !run.end.has(name)
     const gone = removed.filter(isGone).map(([, cr]) => cr)
     const expected = expectedOf(
-      gone.length > 0 ? await stage.reference(sceneWithout(reference.scene, gone)) : reference,
+      gone.length > 0 ? await baseline.reference(sceneWithout(reference.scene, gone)) : reference,
       faults,
     )
-    // Who wants something else for a while may be given it, and what nobody wants any more need not be made.
-    return removed.length > 0 || run.wavered.length > 0 ? { ...expected, counts: undefined } : expected
+    // A temporary edit may lead to other creations, and obsolete objects need not be created.
+    return removed.length > 0 || run.editedCrs.length > 0 ? { ...expected, counts: undefined } : expected
   }
 
   return {
@@ -202,15 +202,15 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     play,
     async *playAll(plans) {
       const bundles = bundlesOf(plans, scenes)
-      // Each run does so for itself; for all of them it is done once.
-      const endSeclusion = installDeterministicGlobals()
+      // Installed once for all runs, instead of by each.
+      const restoreGlobals = installDeterministicGlobals()
       try {
         for (let first = 0; first < bundles.length; first += together) {
           const played = await Promise.all(bundles.slice(first, first + together).map(playBundle))
           for (const those of played) yield* those
         }
       } finally {
-        endSeclusion()
+        restoreGlobals()
       }
     },
     async *plans(groups) {
@@ -220,11 +220,11 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
         if (isWalk(scene) && !isAsked('walk')) continue
         const reference = await referenceOf(scene)
         if (isAsked('walk')) yield { scene: scene.name, faults: [] }
-        // Who never rests when nothing goes wrong has nothing to be compared with.
+        // An operator that never rests without faults cannot be compared.
         if (reference.run.restedAfterMs === undefined) return
         if (isWalk(scene)) continue
         const plans = plansOf(reference, crNames, (object) => subject.keeps?.(object) !== false)
-        // A second fault would strike in the midst of many edits, and say nothing of any.
+        // A second fault amid many edits would prove nothing.
         single.push(...plans.filter(({ faults: [fault] }) => fault?.kind !== 'drift'))
         yield* plans.filter((plan) => isAsked(groupOf(plan)))
       }
@@ -234,12 +234,12 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
 }
 
 /**
- * So many runs go side by side, turn by turn. They do much the same at the same time, and what the processor has at hand for one it
- * has for the next; none of them knows of another.
+ * The number of concurrent runs, turn by turn. They execute the same code at the same time, which stays in the
+ * processor's caches; they are independent.
  */
 const together = 8
 
-/** What a server fills in from another field when an object is created, and never again: that is nobody's. */
+/** Fields that the API server defaults on creation only. */
 const defaultedOnce = /\.imagePullPolicy /
 
 function isWalk({ name }: Scene): boolean {
@@ -276,7 +276,7 @@ function scenesOf(
   const create = createStep(placed)
   const remove = deleteStep(placed)
   const turns = walks.flatMap(({ cr, walk }) => walk.turns.map((turn) => ({ cr, turn })))
-  // Another value says more than one that is missing.
+  // A changed value is more telling than a removed one.
   const first = turns.find(({ turn }) => fieldIn(turn.name) === turn.name) ?? turns[0]
   const change = first && changeStep(first.cr, walkPatchOf(first.turn))
   return [
@@ -312,7 +312,7 @@ function fieldIn(turn: string): string {
   return turn.replace(/ \([a-z ]+\)$/, '')
 }
 
-/** What a run with these faults is compared with. */
+/** The expected result of a run with these faults. */
 function expectedOf({ run, mask }: BaselineRun, faults: readonly Fault[]): Expected {
   const isCounted = faults.every(({ kind }) => kind !== 'hurry')
   return { end: run.end, mask, outside: JSON.stringify(run.outside), counts: isCounted ? run : undefined }
@@ -365,7 +365,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 
 type PlayedScene = SimulationReport['scenes'][number] & { readonly refused: string | undefined }
 
-/** Fields whose other value the server did not take, or not where it was another one before. */
+/** Fields for which the server rejected the other value. */
 function refusedIn(scenes: readonly PlayedScene[]): readonly Skipped[] {
   return scenes.flatMap(({ name, refused }) => {
     const [, way, field] = /^(fresh|set|back) (.+)$/.exec(name) ?? []
@@ -376,7 +376,7 @@ function refusedIn(scenes: readonly PlayedScene[]): readonly Skipped[] {
 
 const wayOf = { fresh: 'in a new CR', set: 'as a change', back: 'as a change back' } as const
 
-/** How those went that were played. */
+/** The scenes that ran. */
 async function scenesIn(simulator: Simulator, all: readonly FaultPlan[]): Promise<readonly PlayedScene[]> {
   const played = simulator.scenes.filter(({ name }) => all.some(({ scene }) => scene === name))
   return await Promise.all(
@@ -397,12 +397,12 @@ async function failureOf(
   return { plan: formatPlan(plan), shortest: formatPlan(shortest), failings: left, story: storyOf(run, left) }
 }
 
-/** So many plans are tried to make one shorter. */
+/** The most plans to try when shrinking. */
 const mostReplays = 30
 
 /**
- * The shortest plan that breaks one of the same laws, at the same object: faults are left out, scenes end earlier, faults are made
- * weaker and strike earlier, as long as it does.
+ * The shortest plan that breaks one of the same laws for the same object: faults are dropped, scenes shortened, faults
+ * made weaker and earlier, as long as it fails.
  */
 export async function shrink(simulator: Simulator, plan: FaultPlan, failings: readonly Failing[]): Promise<FaultPlan> {
   const found = new Set(failings.map(failureName))
@@ -425,10 +425,10 @@ export async function shrink(simulator: Simulator, plan: FaultPlan, failings: re
   return shortest
 }
 
-/** What makes it the same failure in another plan. */
+/** Identifies the same failure in another plan. */
 function failureName({ law, object }: Failing): string {
-  // These two name the request that was sent when the run or the term ended, and that depends on the plan; all others name what is
-  // wrong, generated names by their prefix where the end and the counts are compared.
+  // For these laws `object` is the request at the end of the run or term, which depends on the plan; the others name
+  // the wrong object, generated names by their prefix.
   return law === 'rest' || law === 'terms' ? law : `${law}: ${object}`
 }
 
@@ -446,16 +446,16 @@ function* shorterThan({ scene, faults }: FaultPlan, scenes: readonly Scene[]): G
     yield { scene, faults: faults.with(index, weaker) }
   }
   for (const [index, fault] of faults.entries()) {
-    // The past that a process is shown cannot be ahead of it.
+    // The past cannot be ahead of the process.
     const first = fault.kind === 'travel' ? Math.max(Number(fault.value ?? 0), 1) : 1
     for (let at = first; at < Number(fault.at); at++) yield { scene, faults: faults.with(index, { ...fault, at }) }
   }
 }
 
-/** What happened, for people. */
+/** The story of a failure. */
 export function storyOf(run: SimulatedRun, failings: readonly Failing[]): readonly string[] {
   return [
-    ...run.trace.filter(({ isTold }) => isTold).map(formatTraceLine),
+    ...run.trace.filter(({ inStory }) => inStory).map(formatTraceLine),
     ...failings.map(({ law, text }) => `broken: ${law}: ${text}`),
   ]
 }

@@ -1,7 +1,6 @@
 /**
- * What is simulated: something that keeps a cluster as its CRs ask, and can be started as often as it dies. Operators made
- * with the kit run on a manager, as they do everywhere; anything else that works through a client and a cache can be a
- * subject, too.
+ * What is simulated: a program that reconciles CRs and can be restarted. Operators made with the kit run on a manager,
+ * as in production; anything else that uses a client and a cache can be a subject, too.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -28,24 +27,24 @@ import type { LeaseSeat } from './lease-observer.ts'
 export interface SimulatedSubject {
   /** Its field manager. */
   readonly name: string
-  /** What has to be installed first. */
+  /** The kinds to install first. */
   readonly kinds: readonly Kind[]
   /** The kinds of its CRs. */
   readonly controls: readonly Resource[]
-  /** What it writes beside them. */
+  /** Its other outputs. */
   readonly outputs: readonly Resource[]
-  /** The rules of the role that it has. */
+  /** The rules of its role. */
   readonly rules: readonly PolicyRule[]
   /**
-   * Which part of an object (`secrets default/sample`) it keeps as it desires it, as its author declares; `false`: it makes the
-   * object once and then leaves it to others. @default all of every object
+   * The fields of an object (`secrets default/sample`) that it corrects, as its author declares; `false`: it creates
+   * the object once and never updates it. @default all of every object
    */
   keeps?(object: string): HashScope | false
-  /** A new process of it, with an empty memory. */
+  /** A new process, with an empty memory. */
   spawn(): SubjectProgram | Promise<SubjectProgram>
 }
 
-/** Begins to work; resolves when its caches are filled. */
+/** Starts working; resolves when its caches are filled. */
 export type SubjectProgram = (around: Surroundings) => Promise<RunningSubject>
 
 export interface Surroundings {
@@ -54,11 +53,11 @@ export interface Surroundings {
   readonly clock: Clock
   readonly random: Random
   readonly live: Live
-  /** With what it is to be elected before it works; undefined: it is alone. */
+  /** The settings of its leader election; undefined: there is no election. */
   readonly seat: LeaseSeat | undefined
-  /** What earlier runs have worked out. */
+  /** The memo that all runs share. */
   readonly recall: Recall
-  /** Told of each reconcile, by those who keep a ledger. */
+  /** Called for each reconcile, if the subject has ledgers. */
   readonly onLedger: (ledger: Ledger) => void
 }
 
@@ -66,7 +65,7 @@ export interface RunningSubject {
   stop(): Promise<void>
 }
 
-/** The operator, anew: what an earlier one kept in its memory is gone. */
+/** Loads the operator anew, without the memory of an earlier instance. */
 export type LoadSubject = () => Operator | Promise<Operator>
 
 /** An operator on a manager. */
@@ -87,7 +86,7 @@ export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubje
     controls: first.controllers.map(({ kind }) => kind),
     outputs: first.outputs,
     rules: roleOf(first).rules ?? [],
-    // Scenes are played without faults first: by then every object has been in a ledger.
+    // Scenes run without faults first: by then every object has been in a ledger.
     keeps(object) {
       const { policy, scope = {} } = declared.get(object) ?? {}
       return policy === 'create-only' || policy === 'ignore' ? false : scope
@@ -105,7 +104,10 @@ export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubje
   }
 }
 
-/** An operator on a manager of its own; with a seat, a replica that works when it leads, as `src/manager/runtime` has it. */
+/**
+ * An operator on a manager of its own; with a lease seat it is a replica that works while it leads, as in
+ * `src/manager/runtime`.
+ */
 export async function runOn(around: Surroundings, operator: Operator): Promise<RunningSubject> {
   const { client, cache, clock, random, live, onLedger, seat, recall } = around
   const manager = createManager({ client, cache, clock, live, onLedger })

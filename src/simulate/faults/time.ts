@@ -1,23 +1,23 @@
 /**
- * Time as a scheduler: everything that happens in a simulation happens because a timer of this clock fired, and one
- * fires only when all that the one before set off has run dry. Nothing else decides what comes first, so a run is a
- * function of its seed. An hour of waiting takes no time.
+ * The clock of a simulation: everything that happens is triggered by a timer of this clock, and a timer fires only when
+ * all work of the one before has drained. Nothing else determines the order of events, so a run is a function of its
+ * seed. An hour of waiting takes no time.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { sleepOn } from '../../clock/clock.ts'
 
 export interface SimulatedTime extends Clock {
-  /** Moves ahead, timer by timer, until `isDone` says so; false when `limitMs` pass first. */
+  /** Advances timer by timer until `isDone`; false when `limitMs` pass first. */
   run(limitMs: number, isDone?: () => boolean): Promise<boolean>
-  /** When something happens next, upkeep aside, unless something comes before of what is under way. */
+  /** The next timer, upkeep aside; work in progress may set an earlier one. */
   nextAt(): number
-  /** The same clock, for what only keeps up what is: a lease that is renewed. Nobody waits for that. */
+  /** The same clock, for maintenance such as lease renewals: a run does not wait for its timers. */
   readonly upkeep: Pick<Clock, 'after'>
-  /** Time stands still until this is done: for what is not part of the simulation, such as loading a file. */
+  /** Stops the clock until this is done: for work outside of the simulation, such as loading a file. */
   hold<T>(work: Promise<T>): Promise<T>
 }
 
-/** A class: there are a hundred of them in a run. */
+/** A class for speed: a run has a hundred of them. */
 class Pending implements Timer {
   readonly at: number
   readonly order: number
@@ -73,7 +73,7 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
 
   const held = new Set<Promise<unknown>>()
 
-  /** Waits for what is not part of the simulation. */
+  /** Waits for work outside of the simulation. */
   const release = async (): Promise<void> => {
     while (held.size > 0) {
       await Promise.allSettled(held)
@@ -137,12 +137,12 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
   }
 }
 
-/** Before so long a wait, those who asked for a turn of the event loop have had it. */
+/** Before a wait this long, the event loop gets a turn. */
 const longMs = 100
 
 /**
- * Everything in a simulation is promises: a tick begins when the last of them has run, and costs less than a turn. Runs that go side
- * by side have one between them.
+ * A simulation consists of promises: a tick begins when the last of them has run, which is cheaper than a turn of the
+ * event loop. Concurrent runs share one.
  */
 function dry(): Promise<void> {
   return (drying ??= new Promise((resolve) => {
@@ -156,8 +156,8 @@ function dry(): Promise<void> {
 let drying: Promise<void> | undefined
 
 /**
- * A turn of the event loop, for what an author puts off with `setImmediate`, and for what is outside. What needs a second
- * one (a module that is loaded when it is first used) is not part of a simulation, and has to be there before.
+ * A turn of the event loop, for `setImmediate` in author code and for the outside. Work that needs a second turn (a
+ * lazily loaded module) is not part of a simulation, and must be done before.
  */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,6 @@
 /**
- * A trace: what happened in a run, line by line. It is what a run is compared by: two runs of one seed have the same
- * trace, byte for byte. Uids and versions are in it, for they follow from the seed, too.
+ * The trace of a run, line by line. Runs are compared by it: two runs of one seed have the same trace, byte for byte.
+ * Uids and versions are in it, since they follow from the seed, too.
  */
 import type { SimulatedTime } from './time.ts'
 
@@ -13,19 +13,20 @@ export interface TraceLine {
   /** Milliseconds since the scene began. */
   readonly at: number
   readonly text: string
-  /** Part of a story: what people care for. */
-  readonly isTold: boolean
+  /** Whether it is shown in a failure's story. */
+  readonly inStory: boolean
 }
 
-/** The detail of a line that is part of a story. */
-export const told = { isTold: true } as const
+/** Marks a line of the story. */
+export const inStory = { inStory: true } as const
 
 export function openTrace(time: SimulatedTime): Trace {
   const begun = time.now()
   const lines: TraceLine[] = []
   return {
     lines,
-    note: (text, { isTold } = { isTold: false }) => void lines.push({ at: time.now() - begun, text, isTold }),
+    note: (text, { inStory: isShown } = { inStory: false }) =>
+      void lines.push({ at: time.now() - begun, text, inStory: isShown }),
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * A walk over the schema of a kind: each field of a CR's spec is set or changed, removed where it may be left out, and then
- * put back; lists and maps get one more entry, and one less, and the fields of an entry are those of the first one, or of one
- * that is made up. Two things must hold: a change leads where a CR leads that was so from the start, and a change that is taken
- * back leaves no trace. That is how a field shows that is removed from the CR and stays in a child. What no other value can be
- * thought of for is not left out silently: it is listed, and why.
+ * Varies each field of a CR along the schema of its kind: it is set or changed, removed if it is optional, and then
+ * restored; lists and maps get one more entry and one less, and the fields of their first entry, or of a generated one,
+ * are varied, too. Two laws must hold: a change leads to the same state as a CR created that way, and a reverted change
+ * leaves no trace. That finds fields that are removed from the CR and stay in a dependent. A field for which no other
+ * value can be generated is listed with the reason.
  */
 import { formatCause } from '../../kube/validation/cause.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -18,7 +18,7 @@ import type { ObjectOf } from '../../operator/typed-resource.ts'
 import { changeStep, createStep, type PlacedSample, type Scene } from './scene.ts'
 import { textsMatching } from './pattern.ts'
 
-/** A field, and another value for it: the spec as it is, and as it is then. */
+/** A variation of a field: the spec before and after. */
 export interface WalkTurn {
   /** `spec.size`, `spec.parts (one less)`, `spec.image (removed)` */
   readonly name: string
@@ -26,7 +26,7 @@ export interface WalkTurn {
   readonly after: JsonObject
 }
 
-/** A field that was not walked over. */
+/** A field that was not varied. */
 export interface Skipped {
   readonly field: string
   readonly why: string
@@ -37,25 +37,25 @@ export interface Walk {
   readonly skipped: readonly Skipped[]
 }
 
-/** Somewhere in a spec. */
+/** A place in a spec. */
 interface Place {
   readonly name: string
   readonly schema: JSONSchemaProps
   readonly value: Json | undefined
-  /** It may be left out: nobody asks for it, or the server fills it in. */
+  /** It is not required, or has a default. */
   readonly isOptional: boolean
   /** The spec with another value here. */
   readonly put: (value: Json | undefined) => JsonObject
 }
 
-/** Another value for a place; `how` where it is more than a change. */
+/** Another value for a place; `how` if it is more than a change. */
 interface Step {
   readonly place: Place
   readonly how: '' | 'one less' | 'removed'
   readonly values: readonly Json[]
 }
 
-/** Every field of the spec that a value can be thought of for, and those for which none can. */
+/** All variations of the spec, and the fields without one. */
 export function walkOf(kind: Kind, cr: UntypedObject): Walk {
   const version = kind.crd().spec.versions.find(({ name }) => name === kind.version)
   const schema = version?.schema?.openAPIV3Schema?.properties?.['spec']
@@ -76,7 +76,7 @@ export function walkOf(kind: Kind, cr: UntypedObject): Walk {
     const current = place.value ?? place.schema.default
     const others = values.filter((value) => !equalJson(value, current ?? null))
     const specs = how === 'removed' ? [place.put(undefined)] : others.map((value) => place.put(value))
-    // What the server fills in again is not gone.
+    // A default restores the removed value.
     if (how === 'removed' && equalJson(place.value, place.schema.default)) continue
     let why: string | undefined
     const after = specs.find((one) => {
@@ -111,14 +111,14 @@ function* stepsIn(place: Place): Generator<Step> {
   if (value !== undefined && place.isOptional) yield { place, how: 'removed', values: [] }
 }
 
-/** Nothing can be in it. */
+/** Whether no value is possible. */
 function isEmpty(schema: JSONSchemaProps): boolean {
   if (schema.type !== 'object' || schema['x-kubernetes-preserve-unknown-fields']) return false
   return Object.keys(schema.properties ?? {}).length === 0 && schema.additionalProperties === undefined
 }
 
 function* stepsInMembers({ name: above, schema, value, put }: Place): Generator<Step> {
-  // An object that is not there would be half a value with one member: it comes with all that it has to have.
+  // A missing object is generated with all required members.
   const object = isJsonObject(value) ? value : requiredOf(schema)
   for (const [name, member] of Object.entries(schema.properties ?? {})) {
     yield* stepsIn({
@@ -131,7 +131,7 @@ function* stepsInMembers({ name: above, schema, value, put }: Place): Generator<
   }
 }
 
-/** Of a list or a map: one entry less, and what is in the first one. Where it has none, what is in one that is made up. */
+/** Variations of a list or map: one entry less, and the fields of its first entry, or of a generated one. */
 function* stepsInEntries(place: Place, others: readonly Json[]): Generator<Step> {
   const { name, schema, value, put } = place
   if (hasEntries(value)) yield { place, how: 'one less', values: [oneLess(value)] }
@@ -139,7 +139,7 @@ function* stepsInEntries(place: Place, others: readonly Json[]): Generator<Step>
   const isList = isJsonArray(entries)
   const each = (isList ? schema.items : schema.additionalProperties) as JSONSchemaProps | boolean | undefined
   if (!entries || typeof each !== 'object') return
-  // One more and one less say all of a plain item, and of a plain entry that is made up.
+  // For scalar items, and generated scalar entries, one more and one less suffice.
   if (isPlain(each) && (isList || entries !== value)) return
   if (isList) {
     const putFirst = (other: Json | undefined): JsonObject => put(entries.with(0, other ?? null))
@@ -159,7 +159,7 @@ function oneLess(entries: readonly Json[] | JsonObject): Json {
   return isJsonArray(entries) ? entries.slice(0, -1) : withMember(entries, Object.keys(entries)[0] ?? '', undefined)
 }
 
-/** Nothing is below it. */
+/** Whether it is a scalar. */
 function isPlain({ properties, items, additionalProperties }: JSONSchemaProps): boolean {
   return properties === undefined && items === undefined && typeof additionalProperties !== 'object'
 }
@@ -169,7 +169,7 @@ function withMember(object: JsonObject, name: string, value: Json | undefined): 
   return value === undefined ? others : { ...object, [name]: value }
 }
 
-/** Values of the same type that may be another one, as far as the schema tells, the likeliest to be taken first. */
+/** Other values of the same type, the likeliest to be valid first. */
 function* otherValues(schema: JSONSchemaProps, now: Json | undefined): Generator<Json> {
   if (schema.enum) {
     yield* schema.enum
@@ -210,7 +210,7 @@ function* numbers({ minimum, maximum, multipleOf = 1 }: JSONSchemaProps, now: Js
   if (maximum !== undefined) yield Math.floor(maximum / multipleOf) * multipleOf
 }
 
-/** What texts with a form look like: durations, amounts, versions, names, addresses, moments, bytes. */
+/** Sample strings of common formats: durations, quantities, versions, names, addresses, times, bytes. */
 const formed: readonly string[] = (
   '7s 8m 1h 7 8 7Mi 8Gi 7m 70% 1.2.3 v1.2.3 /walked ' +
   'walked.example.com https://walked.example.com walked@example.com example.com/walked:1 ' +
@@ -231,7 +231,7 @@ function* texts(schema: JSONSchemaProps, now: Json | undefined): Generator<strin
   }
 }
 
-/** A text with a number in it that is one more, or another end. */
+/** Variants of a string: a number in it incremented, or another suffix. */
 function* mutations(text: string): Generator<string> {
   const digits = [...text.matchAll(/\d+/g)].at(-1)
   if (digits) {
@@ -244,7 +244,7 @@ function* mutations(text: string): Generator<string> {
   for (const end of 'abAB01') yield `${text.slice(0, -1)}${end}`
 }
 
-/** With one more item: a copy of the last one with another key, or one that is made up. */
+/** Lists with one more item: a copy of the last one with another key, or a generated one. */
 function* longerLists({ items, ...schema }: JSONSchemaProps, now: readonly Json[]): Generator<readonly Json[]> {
   if (!items || Array.isArray(items)) return
   const each = items as JSONSchemaProps
@@ -254,7 +254,7 @@ function* longerLists({ items, ...schema }: JSONSchemaProps, now: readonly Json[
   for (const item of [...copies, ...someValues(each)]) if (isNew(item)) yield [...now, item]
 }
 
-/** Copies of an item, each with one field changed: its keys first. */
+/** Copies of an item with one field changed: its keys first. */
 function* copiesOf({ properties = {} }: JSONSchemaProps, item: JsonObject, keys: readonly string[]): Generator<Json> {
   for (const name of [...keys, ...Object.keys(properties).filter((one) => !keys.includes(one))]) {
     const current = ownMember(item, name)
@@ -265,16 +265,16 @@ function* copiesOf({ properties = {} }: JSONSchemaProps, item: JsonObject, keys:
   }
 }
 
-/** Of what is made up for something bigger, so many are tried. */
+/** The limit of candidates for compound values. */
 const mostTries = 60
 
-/** Values for what is not there yet. */
+/** Values for a missing field. */
 function* someValues(schema: JSONSchemaProps): Generator<Json> {
   if (schema.properties) yield requiredOf(schema)
   else yield* [...otherValues(schema, undefined)].slice(0, mostTries)
 }
 
-/** An object with all that it has to have, and the server does not fill in. */
+/** An object with all required members that have no default. */
 function requiredOf({ properties = {}, required = [] }: JSONSchemaProps): JsonObject {
   const wanted = required.filter((name) => properties[name] && properties[name].default === undefined)
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What a watch brings, as bytes: line by line, since most of it is only passed on. */
+/** The lines of a watch, as bytes. */
 import type { Recall } from '../../kube/recall.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 
@@ -10,9 +10,9 @@ export interface RawEvent {
 /** The lines of a watch, each with its newline, as bytes: most are only passed on. */
 export interface Lines {
   isReady(): boolean
-  /** Until there is one, or no more will come. */
+  /** Waits for a line or the end. */
   wait(): Promise<void>
-  /** One that is there. */
+  /** Takes an available line. */
   take(): Uint8Array | undefined
   leave(): void
 }
@@ -21,7 +21,7 @@ export function readWatchLines(body: AsyncIterable<Uint8Array>): Lines {
   const chunks = body[Symbol.asyncIterator]()
   const there: Uint8Array[] = []
   let rest: Uint8Array | undefined
-  /** Somebody who gave up waiting may wait again. */
+  /** A caller that stopped waiting may wait again. */
   let waiting: Promise<void> | undefined
   const split = (chunk: Uint8Array): void => {
     const bytes = rest ? Buffer.concat([rest, chunk]) : chunk
@@ -70,9 +70,9 @@ function textIn(line: Uint8Array, length: number): string {
   return buffer.toString('utf8', 0, length)
 }
 
-/** What somebody sees who was not looking in between. */
+/** The event that a watcher gets if it misses the events in between. */
 export function mergedLine(first: RawEvent, last: RawEvent): Uint8Array {
-  // An end is always told: a cache may know by an answer what it never saw by an event.
+  // A deletion is always delivered: a cache may know the object from the answer to a write.
   if (last.type === 'DELETED') return bytesOf(last)
   return bytesOf({ type: first.type === 'DELETED' ? 'MODIFIED' : first.type, object: last.object })
 }

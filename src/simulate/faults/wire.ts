@@ -1,7 +1,7 @@
 /**
- * The wire between an operator and its server. Everything that an operator learns or does goes over it, so here is where
- * faults strike: a write is refused, lost, answered late or never; what caches are kept by goes through `reading.ts`. How long
- * anything takes is drawn from the seed, and that decides what comes first.
+ * The wire between an operator and its API server. All requests pass here, so faults are injected here: a write is
+ * rejected, lost, answered late or never; lists and watches go through `reading.ts`. Latencies are drawn from the seed,
+ * and determine the order of events.
  */
 import { aborted } from '../../clock/aborted.ts'
 import type { Random } from '../../clock/random.ts'
@@ -17,15 +17,15 @@ import { openReading, type SeenEvent } from './reading.ts'
 import { isWriteRequest, type Request, requestOf, shownRequest } from '../scorecard/request.ts'
 import { absenceMs, isAboutLease, type LeaseObserver } from './lease-observer.ts'
 import type { SimulatedTime } from './time.ts'
-import { told, type Trace } from './trace.ts'
+import { inStory, type Trace } from './trace.ts'
 
-/** A write as the run remembers it. */
+/** A recorded write. */
 export interface SimulatedWrite {
-  /** Counted in the order in which they reach the server; 1 is the first. */
+  /** In the order of arrival at the server; 1 is the first. */
   readonly number: number
   readonly request: Request
   readonly status: number
-  /** Of the server, before this write. */
+  /** The server's revision before this write. */
   readonly revision: number
 }
 
@@ -35,41 +35,41 @@ export interface WireOptions {
   readonly storage: Storage
   readonly random: Random
   readonly trace: Trace
-  /** The faults that are due at the nth write or event. They are struck off by whoever takes them. */
+  /** Takes the faults that are due at the nth write or event. */
   readonly strike: (on: 'write' | 'event', number: number) => readonly Fault[]
-  /** Things that others do at this moment: a person, another process. Awaited before the answer goes out. */
+  /** Actions of users and other processes at this moment. Awaited before the answer is sent. */
   readonly onFault: (fault: Fault, life: SimulatedLife, write: SimulatedWrite) => Promise<void>
-  /** Told of each write when it is done. */
+  /** Called after each write. */
   readonly onWrite: () => void
-  /** Who may write; undefined: there is one process at a time, and it always may. */
-  readonly tenure: LeaseObserver | undefined
-  /** Answers that are the same in all runs. */
+  /** Undefined: there is one process at a time, and it may always write. */
+  readonly leaseObserver: LeaseObserver | undefined
+  /** Answers that are shared by all runs. */
   readonly answers: Map<string, TransportResponse>
-  /** Events that were read before: most are the same in all runs, too. */
+  /** The memo of parsed events, most of which are the same in all runs. */
   readonly recall: Recall
 }
 
 export interface Wire {
   readonly writes: readonly SimulatedWrite[]
   readonly events: readonly SeenEvent[]
-  /** Everything that was asked for and answered, watches included. */
+  /** All answered requests, watches included. */
   readonly requests: readonly Request[]
-  /** When the operator last asked for a change. */
+  /** The time of the operator's last write. */
   readonly lastWriteAt: number
-  /** Something is under way: a request without its answer, an event that is held back. */
+  /** Whether a request is unanswered or an event held back. */
   isBusy(): boolean
   transport(life: SimulatedLife): Transport
 }
 
-/** How long a request, an answer or an event takes at the least and at the most. */
+/** The minimum and maximum latency of a request, an answer or an event. */
 const latencyMs = [1, 4] as const
-/** How late answers come to a process whose lease is not renewed: in time for a write, and too late for many. */
+/** The latency for a process whose lease is not renewed: in time for one write, too late for many. */
 const lateMs = 4000
-/** How long the first of two leaders waits, so that the second has begun. */
+/** How long the first of two leaders waits for the second to start. */
 const overlapMs = 20
 
 export function openWire(options: WireOptions): Wire {
-  const { time, server, storage, random, trace, strike, onFault, onWrite, tenure, answers, recall } = options
+  const { time, server, storage, random, trace, strike, onFault, onWrite, leaseObserver, answers, recall } = options
   const writes: SimulatedWrite[] = []
   const events: SeenEvent[] = []
   const requests: Request[] = []
@@ -81,7 +81,7 @@ export function openWire(options: WireOptions): Wire {
     lives.push(life)
     let isDoomed = false
 
-    /** A moment on the way; never comes back for a process that is gone. */
+    /** Waits; never resolves for a process that is gone. */
     const travel = (ms: number): Promise<void> =>
       new Promise((resolve) => {
         const pass = (): void => {
@@ -91,7 +91,7 @@ export function openWire(options: WireOptions): Wire {
         time.after(ms, pass)
       })
 
-    /** Until what it sends arrives again, whatever becomes of it meanwhile. */
+    /** Waits until its requests arrive again. */
     const uncut = async (): Promise<void> => {
       while (life.cutUntil > time.now()) await time.sleep(life.cutUntil - time.now())
     }
@@ -112,7 +112,7 @@ export function openWire(options: WireOptions): Wire {
 
     const isLapsed = (): boolean => life.lapsedUntil > time.now()
 
-    /** Takes or looks at the lease: that is no work, and not counted. */
+    /** A lease request: not counted as work. */
     const elect = async (sent: TransportRequest, who: LeaseObserver): Promise<TransportResponse> => {
       const sentAt = time.now()
       await travel(latency())
@@ -128,11 +128,11 @@ export function openWire(options: WireOptions): Wire {
     const send = async (sent: TransportRequest): Promise<TransportResponse> => {
       if (isDoomed) life.end()
       if (life.isOver) return await never()
-      if (tenure && isAboutLease(sent)) {
-        return await elect(sent, tenure)
+      if (leaseObserver && isAboutLease(sent)) {
+        return await elect(sent, leaseObserver)
       }
       const request = requestOf(sent, life.number)
-      if (tenure && request.method !== 'GET') tenure.leaves(life, shownRequest(request))
+      if (leaseObserver && request.method !== 'GET') leaseObserver.leaves(life, shownRequest(request))
       if (request.verb === 'watch' || request.verb === 'list') return await read(sent, request)
       life.waiting++
       try {
@@ -140,22 +140,22 @@ export function openWire(options: WireOptions): Wire {
         return await exchange(sent, request)
       } finally {
         life.waiting--
-        // What comes of an answer, or of none, begins here.
+        // The effects of an answer, or of a missing one, begin here.
         if (isWriteRequest(request)) wire.lastWriteAt = time.now()
       }
     }
 
-    /** A server goes on with what it was asked, whatever becomes of the client. */
+    /** The server completes a request even if the client is gone. */
     const handle = (sent: TransportRequest): Promise<TransportResponse> => server.handle({ ...sent, signal: undefined })
 
-    /** All that comes of it at once has come of it: how long the server took to answer does not decide what comes first. */
+    /** Waits for the immediate effects: the server's processing time must not determine the order of events. */
     const carriedOut = async (sent: TransportRequest): Promise<TransportResponse> => {
       const answer = await handle(sent)
       await time.sleep(0)
       return answer
     }
 
-    /** What is served is the same for all runs: the answer to that is kept as long as no definition changes. */
+    /** Discovery is the same in all runs: its answers are cached as long as no CRD changes. */
     const known = async (sent: TransportRequest): Promise<TransportResponse> => {
       if (sent.path !== '/api' && sent.path !== '/apis') return await handle(sent)
       const definitions = storage.table('customresourcedefinitions.apiextensions.k8s.io').objects()
@@ -195,24 +195,24 @@ export function openWire(options: WireOptions): Wire {
       const early = struck('crash-before', 'lost', 'refuse', 'usurp')
       if (early?.kind === 'crash-before') {
         await onFault(early, life, note(0))
-        trace.note(`${name} never arrives: process ${life.number} has crashed`, told)
+        trace.note(`${name} never arrives: process ${life.number} has crashed`, inStory)
         life.end()
         return await never()
       }
       if (early?.kind === 'lost') {
-        trace.note(`${name} never arrives: the connection broke`, told)
+        trace.note(`${name} never arrives: the connection broke`, inStory)
         await onFault(early, life, note(0))
         throw new MusterError('ConnectionLost', 'the connection broke.')
       }
       if (early?.kind === 'refuse') {
         const status = Number(early.value ?? 500)
-        trace.note(`${name} is refused with ${status}`, told)
+        trace.note(`${name} is refused with ${status}`, inStory)
         await onFault(early, life, note(status))
         await travel(latency())
         return refusal(status)
       }
       if (early?.kind === 'usurp') {
-        trace.note(`${name} is held up: process ${life.number} is cut off for ${absenceMs / 1000} s`, told)
+        trace.note(`${name} is held up: process ${life.number} is cut off for ${absenceMs / 1000} s`, inStory)
         life.cutUntil = time.now() + absenceMs
         life.frozenUntil = life.cutUntil
         await onFault(early, life, { number, request, status: 0, revision })
@@ -222,34 +222,34 @@ export function openWire(options: WireOptions): Wire {
       }
       const answer = await carriedOut(sent)
       const write = note(answer.status)
-      trace.note(`${name} → ${answer.status}, version ${storage.revision}, by process ${life.number}`, told)
+      trace.note(`${name} → ${answer.status}, version ${storage.revision}, by process ${life.number}`, inStory)
       for (const fault of faults) {
         switch (fault.kind) {
           case 'crash':
           case 'travel':
-            trace.note(`process ${life.number} crashes before it hears of write ${number}`, told)
+            trace.note(`process ${life.number} crashes before it hears of write ${number}`, inStory)
             life.end()
             break
           case 'crash-after':
-            trace.note(`process ${life.number} hears of write ${number} and crashes`, told)
+            trace.note(`process ${life.number} hears of write ${number} and crashes`, inStory)
             isDoomed = true
             break
           case 'pause':
             life.stoppedUntil = time.now() + absenceMs
             life.frozenUntil = life.stoppedUntil
-            trace.note(`process ${life.number} is stopped for ${absenceMs / 1000} s`, told)
+            trace.note(`process ${life.number} is stopped for ${absenceMs / 1000} s`, inStory)
             break
           case 'lapse':
             life.lapsedUntil = time.now() + absenceMs
-            trace.note(`process ${life.number} cannot renew its lease, and answers take ${lateMs} ms`, told)
+            trace.note(`process ${life.number} cannot renew its lease, and answers take ${lateMs} ms`, inStory)
             break
           case 'slow':
             slowMs = Number(fault.value ?? 3000)
-            trace.note(`from here on each request takes ${2 * slowMs} ms more`, told)
+            trace.note(`from here on each request takes ${2 * slowMs} ms more`, inStory)
             break
           case 'jump':
             life.skewMs += Number(fault.value ?? 3_600_000)
-            trace.note(`the clock of process ${life.number} jumps by ${fault.value ?? 3_600_000} ms`, told)
+            trace.note(`the clock of process ${life.number} jumps by ${fault.value ?? 3_600_000} ms`, inStory)
             break
           default:
         }
@@ -259,21 +259,21 @@ export function openWire(options: WireOptions): Wire {
         }
       }
       if (struck('unheard')) {
-        trace.note(`the answer to write ${number} is lost: the connection broke`, told)
+        trace.note(`the answer to write ${number} is lost: the connection broke`, inStory)
         await travel(latency())
         throw new MusterError('ConnectionLost', 'the connection broke.')
       }
       if (struck('silent')) {
-        trace.note(`no answer to write ${number} ever comes`, told)
+        trace.note(`no answer to write ${number} ever comes`, inStory)
         if (!sent.signal) return await never()
-        // Whoever asked gives up some day.
+        // The caller times out.
         await aborted(sent.signal)
         throw sent.signal.reason
       }
       if (life.isOver) return await never()
       await travel(latency() + (isLapsed() ? lateMs : 0) + (struck('leaders') ? overlapMs : 0))
       if (isDoomed) {
-        // What it still does in this breath stays in its memory, and goes with it.
+        // What the process still does synchronously is lost with its memory.
         time.after(50, () => life.end())
       }
       return answer
@@ -292,7 +292,7 @@ export function openWire(options: WireOptions): Wire {
     events,
     requests,
     lastWriteAt: time.now(),
-    // Nobody waits for one that is gone.
+    // Processes that are gone do not count.
     isBusy: () => lives.some(({ waiting, isOver }) => waiting > 0 && !isOver),
     transport,
   }

@@ -1,4 +1,4 @@
-/** The rule about rights: what an operator declares is enough, and no more than it uses. */
+/** The RBAC rule: the declared role is sufficient, and contains no more than the operator uses. */
 import { roleOf } from '../../operator/role.ts'
 import { count, failed, passed, type Rule, some } from './examination.ts'
 import type { Request } from './request.ts'
@@ -14,7 +14,7 @@ export const access: Rule = {
       apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb })))),
     )
     const unused = granted.filter(
-      ({ group, resource, verb }) => isTold(verb, resource) && !used.has(`${verb} ${resource}.${group}`),
+      ({ group, resource, verb }) => isChecked(verb, resource) && !used.has(`${verb} ${resource}.${group}`),
     )
     if (unused.length === 0) return Promise.resolve(passed(`${count(used.size, 'right')}, none refused, all used`))
     const texts = [
@@ -27,13 +27,13 @@ export const access: Rule = {
   },
 }
 
-/** Requests that the server refused for want of rights. */
+/** Requests that were forbidden. */
 export function refusalsIn(requests: readonly Request[]): readonly string[] {
   const refused = requests.filter(({ status }) => status === 403)
   return [...new Set(refused.map((request) => rightOf(request) ?? `${request.method} ${request.path}`))]
 }
 
-/** What is patched into being is created, too. */
+/** A patch that creates an object uses `create`, too. */
 function rightsUsedBy(request: Request): readonly string[] {
   const right = rightOf(request)
   if (right === undefined) return []
@@ -46,9 +46,9 @@ function rightOf({ verb, resource, subresource }: Request): string | undefined {
 }
 
 /**
- * Not asked about: `get` goes with `list` and `watch`, which fill the caches, one or the other; rights on `/finalizers`
- * are asked for by the server when an owner reference is written, and Events are written when there is something to say.
+ * Whether the rule checks this right. Not checked: `get` comes with `list` and `watch`, which fill the caches; the
+ * server needs rights on `/finalizers` for owner references; and Events are written only on occasion.
  */
-function isTold(verb: string, resource: string): boolean {
+function isChecked(verb: string, resource: string): boolean {
   return !['get', 'list'].includes(verb) && !resource.endsWith('/finalizers') && resource !== 'events'
 }

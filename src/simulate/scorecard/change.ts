@@ -1,6 +1,6 @@
 /**
- * Changes that somebody else makes: to each field of an object that the operator owns, as the server's own record
- * (`metadata.managedFields`) has it, a value that the server takes and that is another one.
+ * Changes by another field manager: for each field of an object that the operator owns, according to
+ * `metadata.managedFields`, another value that the server accepts.
  */
 import type { Client } from '../../client/client.ts'
 import { decodeFields } from '../../kube/apply/fields-v1.ts'
@@ -12,12 +12,12 @@ import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { hashAnnotation, ownerLabel } from '../../operator/desired.ts'
 import type { ScorecardTarget } from './request.ts'
 
-/** What another actor does to a field: gives it another value, an empty one, or takes it away. */
+/** An edit of a field by another client: another value, an empty value, or removal. */
 export type Edit = 'change' | 'empty' | 'remove'
 
 /**
- * Fields that a manager owns and that hold nothing but a value, and items of keyed lists and sets. Keys of items and owners
- * are no such: who changes these makes it another item, or another's object.
+ * Scalar fields that a manager owns, and items of keyed lists and sets. Keys of items and owner references are left
+ * out: changing them makes another item, or another owner's object.
  */
 export function ownedFields(object: KubeObject, manager: string): readonly Path[] {
   const { managedFields = [] } = object.metadata
@@ -27,7 +27,7 @@ export function ownedFields(object: KubeObject, manager: string): readonly Path[
     .filter((path) => isPlain(path, object))
 }
 
-/** What may be done to it: an item has no other value, it is there or not. */
+/** The possible edits: an item can only be removed. */
 export function editsOf(path: Path): readonly Edit[] {
   return path.at(-1)?.kind === 'field' ? ['change', 'empty', 'remove'] : ['remove']
 }
@@ -44,7 +44,7 @@ function* pathsOfNode({ below, element }: FieldNode, path: Path): Generator<Path
 function isPlain(path: Path, { metadata }: KubeObject): boolean {
   const [first, second, third] = path
   if (isField(first, 'metadata')) {
-    // Whose an object is belongs to nobody's fields: who changes that takes it away.
+    // Owner references are no field to correct: changing them gives the object away.
     if (isField(second, 'ownerReferences')) return false
     if (isField(second, 'labels') && isField(third, ownerLabel)) return false
     const isOwned = (metadata.ownerReferences?.length ?? 0) > 0 || metadata.labels?.[ownerLabel] !== undefined
@@ -60,7 +60,7 @@ function isField(element: PathElement | undefined, name: string): boolean {
   return element?.kind === 'field' && element.name === name
 }
 
-/** What is at a path, and the same path with the places of list items counted. */
+/** The value at a path, and its JSON pointer with list indices. */
 export function locate(object: Json, path: Path): { readonly value: Json; readonly pointer: string } | undefined {
   let value: Json | undefined = object
   let pointer = ''
@@ -93,7 +93,7 @@ export interface Changed {
   readonly after: Json | undefined
 }
 
-/** Edits a field in the first way that the server takes; undefined when it takes none, or keeps what was there. */
+/** Makes the first edit that the server accepts; undefined if it accepts none, or keeps the old value. */
 export async function changeField(
   client: Client,
   { resource, name, namespace }: ScorecardTarget,
@@ -107,7 +107,7 @@ export async function changeField(
   for (const patch of patchesOf(edit, value, pointer)) {
     const attempt = async (dryRun: boolean): Promise<UntypedObject> =>
       await client.patch(resource, { name, namespace }, [patch], { type: 'json', dryRun })
-    // Some changes are taken and come to nothing: the server writes the value its own way.
+    // A dry run first: some edits are accepted without effect, since the server normalizes the value.
     const tried = await attempt(true).catch(() => undefined)
     const after = tried && locate(tried as unknown as Json, path)?.value
     if (!tried || isKept(value, after)) continue
@@ -117,7 +117,7 @@ export async function changeField(
   return undefined
 }
 
-/** The same value, and no other that is falsy, too. */
+/** Strict equality, also of falsy values. */
 export function isKept(before: Json, after: Json | undefined): boolean {
   return after !== undefined && equalJson(after, before)
 }
@@ -128,7 +128,7 @@ function patchesOf(edit: Edit, value: Json, pointer: string): readonly JsonObjec
   return values.map((other) => ({ op: 'replace', path: pointer, value: other }))
 }
 
-/** Gives a field its value back, be it there or not. */
+/** Restores the value of a field, whether it exists or not. */
 export async function writeField(
   client: Client,
   { resource, name, namespace }: ScorecardTarget,
@@ -143,7 +143,7 @@ export async function writeField(
   await client.patch(resource, { name, namespace }, [patch], { type: 'json' })
 }
 
-/** Values of the same type, the likeliest to be taken first. */
+/** Other values of the same type, the likeliest to be accepted first. */
 function otherValues(value: Json): readonly Json[] {
   switch (typeof value) {
     case 'string':
@@ -157,7 +157,7 @@ function otherValues(value: Json): readonly Json[] {
   }
 }
 
-/** What is empty or false of the same type. */
+/** Empty or false values of the same type. */
 function emptyValues(value: Json): readonly Json[] {
   const empty: Json =
     typeof value === 'string' ? '' : typeof value === 'number' ? 0 : typeof value === 'boolean' ? false : null

@@ -1,6 +1,6 @@
 /**
- * One examination: grounds are opened for the rules, as many as they need, each with the same sample and the operator
- * loaded anew. What was sent on any of them is remembered: what an operator uses of its role shows only in all of it.
+ * One scorecard run: opens test clusters for the rules, each with the same sample and the operator loaded anew. The
+ * requests of all of them are recorded: only together they show which rights an operator uses.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -13,32 +13,32 @@ export type Result = 'passed' | 'warned' | 'failed' | 'skipped'
 
 export interface RuleFinding {
   readonly result: Result
-  /** What was seen, in a sentence. */
+  /** The evidence, in a sentence. */
   readonly evidence: string
 }
 
 export interface Rule {
   readonly name: string
-  /** What it asks of an operator. */
+  /** What it requires of an operator. */
   readonly asks: string
   run(examination: Examination): Promise<RuleFinding>
 }
 
 export interface Examination {
-  /** For what it declares. */
+  /** For its declarations. */
   readonly operator: Operator
-  /** A ground of one's own, on which the operator is at rest; closed when the rule is done. Another seed is another chance. */
+  /** A test cluster on which the operator is at rest; closed after the rule. Another seed gives other random values. */
   atRest(seed?: number): Promise<ScorecardGround>
-  /** The same, before anything has begun. */
+  /** A test cluster before the operator has started. */
   fresh(seed?: number): Promise<ScorecardGround>
-  /** How long it is watched at rest. */
+  /** How long the operator is observed at rest. */
   readonly restMs: number
-  /** What the operator sent on all grounds so far. */
+  /** The operator's requests on all test clusters so far. */
   readonly requests: readonly Request[]
   closeAll(): Promise<void>
 }
 
-/** Why a rule has nothing to say: another one has said it already. */
+/** Skips a rule whose finding another rule has reported already. */
 export class Unexamined extends Error {}
 
 export async function openExamination(
@@ -81,7 +81,7 @@ export function failed(evidence: string): RuleFinding {
   return { result: 'failed', evidence }
 }
 
-/** The first few of them, in words; the rest counted. */
+/** The first few texts; the rest is counted. */
 export function some(texts: readonly string[], most = 3): string {
   const more = texts.length - most
   return texts.slice(0, most).join('; ') + (more > 0 ? `; and ${more} more` : '')
@@ -96,7 +96,7 @@ export function named({ object: { kind }, name }: Pick<Child, 'object' | 'name'>
   return `${kind} ${name}`
 }
 
-/** What the author declared about a child; undefined for what a free-style controller makes. */
+/** The definition of a child; undefined for objects of a `reconcile` function. */
 export function declarationOf(ground: ScorecardGround, child: Child): Dependent<KubeObject> | undefined {
   for (const { controller: name, entries } of ground.ledgers) {
     const entry = entries.find(
@@ -112,7 +112,7 @@ export function declarationOf(ground: ScorecardGround, child: Child): Dependent<
   return undefined
 }
 
-/** Written once and then left to itself, as declared. */
+/** Declared as created once and never updated. */
 export function isLeftAlone(ground: ScorecardGround, child: Child): boolean {
   const policy = declarationOf(ground, child)?.policy
   return policy === 'create-only' || policy === 'ignore'
@@ -131,15 +131,15 @@ export interface ExaminationReport {
   readonly generation: number
   readonly observedGeneration: number | undefined
   readonly conditions: readonly ConditionLike[]
-  /** Says that all is well, and nothing else. */
+  /** Ready, without any problem. */
   readonly isReady: boolean
-  /** `Ready False Waiting: …`, of those that are not true; the reason is one word. */
+  /** `Ready False Waiting: …`: the conditions that are not true. */
   readonly troubles: readonly string[]
 }
 
 const positive: ReadonlySet<string> = new Set(['Ready', 'Available', 'Reconciled'])
 
-/** What a CR says of itself. */
+/** The conditions of a CR. */
 export function examinationReportOf(cr: UntypedObject): ExaminationReport {
   const status = (cr['status'] ?? {}) as {
     readonly conditions?: readonly ConditionLike[]

@@ -1,7 +1,7 @@
 /**
- * The ground on which an operator is examined: an embedded cluster of its own in virtual time, with workloads that live,
- * where the operator is a service account that has exactly the role which follows from what it declares. Everything that
- * it sends is kept, can be refused, and can be its last word: then its process is gone, and another may be started.
+ * A test cluster for one rule: an embedded cluster in virtual time with simulated workloads, on which the operator is a
+ * service account with exactly the role derived from its declarations. All of its requests are recorded, can be made to
+ * fail, and can be followed by a crash, after which another process may be started.
  */
 import { seededRandom } from '../../clock/random.ts'
 import { type Clock, sleepOn } from '../../clock/clock.ts'
@@ -31,47 +31,47 @@ import {
 } from '../environment/deterministic-globals.ts'
 import { isSameTarget, isWriteRequest, requestKey, type Request, requestOf, type ScorecardTarget } from './request.ts'
 
-/** The operator, anew: what an earlier one kept in its memory is gone. */
+/** Loads the operator anew, without the memory of an earlier instance. */
 export type LoadOperator = () => Operator | Promise<Operator>
 
 export interface ScorecardGroundOptions {
   readonly load: LoadOperator
-  /** What is put into the cluster: the CRs, and whatever they need. */
+  /** The CRs and the objects that they need. */
   readonly sample: readonly UntypedObject[]
-  /** Pods are scheduled and run, Deployments make them. */
+  /** Simulates scheduler, kubelets and workload controllers. */
   readonly workloads: boolean
-  /** What answers when the operator reaches outside: one for each ground. */
+  /** The simulated outside: one for each test cluster. */
   readonly live: (world: SimulatedWorld) => Live
-  /** What the server allocates and what the operator's code draws follow from it. @default 1 */
+  /** The seed of the server's allocations and the operator's random values. @default 1 */
   readonly seed?: number
 }
 
 export interface ScorecardGround {
   readonly operator: Operator
   readonly clock: VirtualClock
-  /** Somebody else's, who may do everything. */
+  /** The client of a cluster administrator. */
   readonly client: Client
-  /** What the operator has sent, of all its processes. */
+  /** The requests of all processes of the operator. */
   readonly requests: readonly Request[]
   readonly ledgers: readonly Ledger[]
-  /** The CRs of the sample that the operator is for. */
+  /** The CRs of the sample that the operator reconciles. */
   readonly crs: readonly ScorecardTarget[]
-  /** Starts the operator, and puts the sample there. */
+  /** Starts the operator, and creates the sample. */
   begin(): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Runs until the operator has sent nothing for a minute; false when that never happens within twenty minutes. */
+  /** Runs until the operator has sent nothing for a minute; false if that takes more than twenty minutes. */
   rest(): Promise<boolean>
-  /** From now on nothing moves but the operator. */
+  /** Stops the simulated workloads. */
   haltWorkloads(): void
-  /** From its `count`th write on, counted from now, the operator's process is gone: the write is done, and nobody hears. */
+  /** Crashes the operator after its `count`th write from now: the write is done, but its answer is lost. */
   crashAfter(count: number): void
   readonly hasCrashed: boolean
   /** Answers such requests with an internal error. */
   refuse(which: ((request: Request) => boolean) | undefined): void
-  /** Called when a write has been done, before the operator hears of it. */
+  /** Called after a write, before the operator gets the answer. */
   onWrite(listener: (request: Request) => Promise<void>): void
-  /** What the operator wrote and is still there, the CRs of the sample aside. */
+  /** The existing objects that the operator wrote, except the CRs of the sample. */
   children(): Promise<readonly Child[]>
   find(target: ScorecardTarget): Promise<UntypedObject | undefined>
   close(): Promise<void>
@@ -96,8 +96,8 @@ export async function openScorecardGround({
 }: ScorecardGroundOptions): Promise<ScorecardGround> {
   const clock = virtualClock()
   const random = seededRandom(seed)
-  const endSeclusion = installDeterministicGlobals()
-  /** Each process draws for itself: one that starts anew does not draw again what another one drew. */
+  const restoreGlobals = installDeterministicGlobals()
+  /** Each process has its own random stream, so that a restart does not repeat values. */
   const withinOf = (number: number): Within => withDeterministicGlobals(seed * 1009 + number, clock)
   const halts: (() => void)[] = []
   const simulation = simulatedWorkloads()
@@ -136,7 +136,7 @@ export async function openScorecardGround({
     const send = async (sent: TransportRequest): Promise<TransportResponse> => {
       const request = requestOf(sent, own)
       if (!isWriteRequest(request) || lastWrite === Infinity) return await exchange(sent, request)
-      // What is sent at once may arrive in part: before a crash, writes come one by one.
+      // Before a crash concurrent writes are serialized, so that only some of them arrive.
       const answer = turn.then(() => exchange(sent, request))
       turn = answer.catch(() => undefined)
       return await answer
@@ -182,14 +182,14 @@ export async function openScorecardGround({
   const stop = async (): Promise<void> => {
     const { host, cache, client: own } = running ?? {}
     running = undefined
-    // A process that is gone has nothing to finish.
+    // A crashed process does not shut down.
     if (!host || hasCrashed) return
     await finished(host.stop())
     cache?.close()
     await own?.close()
   }
 
-  /** Runs the clock until it is done. */
+  /** Advances the clock until it is done. */
   const finished = async (work: Promise<unknown>): Promise<void> => {
     let isDone = false
     const ended = work.finally(() => (isDone = true))
@@ -298,7 +298,7 @@ export async function openScorecardGround({
       await stop()
       for (const halt of halts) halt()
       await client.close()
-      endSeclusion()
+      restoreGlobals()
     },
   }
 }

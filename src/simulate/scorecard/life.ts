@@ -1,4 +1,4 @@
-/** Rules about the life of a CR: it is changed, and it ends. */
+/** Rules about changes and deletion of a CR. */
 import { formatPath } from '../../kube/apply/path-element.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { changeField, ownedSpecFields, writeField } from './change.ts'
@@ -92,7 +92,7 @@ export const finalizes: Rule = {
       problems.push(`${left.kind} ${cr.name} is still there after ten minutes: ${troubles[0] ?? 'no reason given'}`)
     }
     const leftovers = (await ground.children()).filter((child) => !isKept(ground, child))
-    // While a CR is held back its children may well be there.
+    // While the CR still has a finalizer its children may exist.
     if (problems.length === 0) problems.push(...leftovers.map((child) => `${named(child)} is left behind`))
     if (problems.length > 0) return failed(some(problems))
     const kept = children.filter((child) => isKept(ground, child))
@@ -106,7 +106,7 @@ async function hasFinalizer(ground: ScorecardGround, cr: ScorecardTarget): Promi
   return finalizers.length > 0
 }
 
-/** Nobody but the operator would delete it. */
+/** Without an owner reference: only the operator would delete it. */
 function isOnItsOwn({ object }: Child, uids: ReadonlySet<string>): boolean {
   return !(object.metadata.ownerReferences ?? []).some(({ uid }) => uids.has(uid))
 }
@@ -116,7 +116,7 @@ function isKept(ground: ScorecardGround, child: Child): boolean {
   return declarationOf(ground, child)?.ownership === 'none'
 }
 
-/** A finalizer comes before the first effect, and has a name that is nobody else's. */
+/** A finalizer must be added before the first effect, and have a unique name. */
 function finalizerFaults({ requests, crs }: ScorecardGround): readonly string[] {
   const writes = requests.filter(isWriteRequest)
   const isOnCr = ({ target, subresource }: Request): boolean =>

@@ -1,4 +1,4 @@
-/** Rules about what is the operator's and what is not: its own fields are kept as they are wanted, others' are left alone. */
+/** Rules about field ownership: drift of its own fields is corrected, fields of other managers are kept. */
 import { formatPath, type Path } from '../../kube/apply/path-element.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -59,21 +59,18 @@ export const drift: Rule = {
   },
 }
 
-/**
- * What is drawn by chance. Where a value was drawn once and is read back from the object, nothing else knows what it was: no
- * operator could put it right.
- */
+/** Random values. If a value was generated once and is read back from the object, no operator could restore it. */
 async function chanceOf(examination: Examination): Promise<ChanceValue> {
   const [one, other] = [await examination.atRest(), await examination.atRest(2)]
   return chanceBetween(await portraitOf(one), await portraitOf(other))
 }
 
-/** As portraits have it. */
+/** The key of a field in a portrait. */
 function placeOf(child: Child, path: Path): string {
   return `${requestKey(child)} ${path.map((element) => (element.kind === 'field' ? `.${element.name}` : '[]')).join('')}`
 }
 
-/** Fields of a child that are the operator's to keep: it owns them, and does not declare them to be others'. */
+/** Fields of a child that the operator must correct: it owns them, and its scope includes them. */
 function keptFields(ground: ScorecardGround, child: Child): readonly Path[] {
   if (isLeftAlone(ground, child)) return []
   const scope = declarationOf(ground, child)?.scope ?? {}
@@ -92,7 +89,7 @@ async function disturb(ground: ScorecardGround, child: Child, path: Path, edit: 
   if (!(await ground.rest())) return `${place}: it never rests after a change`
   const after = await ground.find(child)
   const is = after && locate(after as unknown as Json, path)?.value
-  // Of an item that is put back, the server may draw anew what it fills in.
+  // The server may default new values in a restored item.
   const isItem = path.at(-1)?.kind !== 'field'
   if (isItem ? is === undefined : !isKept(changed.before, is)) {
     if (after) await writeField(client, child, after, path, changed.before)
@@ -125,7 +122,7 @@ export const foreign: Rule = {
       const writes = ground.requests
         .slice(before)
         .filter((request) => isWriteRequest(request) && request.target && isSameTarget(request.target, child))
-      if (writes.length > 0) problems.push(`${named(child)} was written because somebody added to it`)
+      if (writes.length > 0) problems.push(`${named(child)} was written because another client added to it`)
       const lost = await missingFrom(ground, child, added)
       await provoke(ground, child)
       const lostLater = lost.length > 0 ? lost : await missingFrom(ground, child, added)
@@ -138,7 +135,7 @@ export const foreign: Rule = {
   },
 }
 
-/** By what they are called: parts of the object that another manager applies. */
+/** Parts of the object that another manager applies, by name. */
 type Additions = Readonly<Record<string, JsonObject>>
 
 function additionsTo(object: UntypedObject): Additions {
@@ -161,7 +158,7 @@ function additionsTo(object: UntypedObject): Additions {
   }
 }
 
-/** Those that the server took; undefined when it took none. */
+/** The additions that the server accepted; undefined if none. */
 async function inject(ground: ScorecardGround, child: Child, additions: Additions): Promise<Additions | undefined> {
   const { apiVersion, kind } = child.object
   const { resource, name, namespace } = child
@@ -177,7 +174,7 @@ async function inject(ground: ScorecardGround, child: Child, additions: Addition
       await ground.client.apply(resource, object, { fieldManager: `somebody-${Object.keys(taken).length}` })
       taken[called] = part
     } catch {
-      // An immutable object, or one that is of another shape: nothing that could be lost.
+      // An immutable object, or one of another shape: no addition to lose.
     }
   }
   return Object.keys(taken).length > 0 ? taken : undefined
@@ -188,7 +185,7 @@ async function missingFrom(ground: ScorecardGround, child: Child, additions: Add
   return Object.entries(additions).flatMap(([called, part]) => (holds((now ?? null) as Json, part) ? [] : [called]))
 }
 
-/** Whether everything in `part` is in `value`; items of lists wherever they are. */
+/** Whether `value` contains `part`; list items in any position. */
 function holds(value: Json | undefined, part: Json): boolean {
   if (isJsonArray(part)) {
     return part.every((item) => isJsonArray(value) && value.some((other) => holds(other, item)))
@@ -197,7 +194,7 @@ function holds(value: Json | undefined, part: Json): boolean {
   return isJsonObject(value) && Object.keys(part).every((name) => holds(value[name], part[name]!))
 }
 
-/** Makes the operator write the child, by changing the first of its fields that can be changed. */
+/** Makes the operator write the child, by an edit of its first editable field. */
 async function provoke(ground: ScorecardGround, child: Child): Promise<void> {
   for (const path of keptFields(ground, child)) {
     const now = await ground.find(child)

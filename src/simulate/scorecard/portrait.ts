@@ -1,7 +1,7 @@
 /**
- * A cluster as the operator left it, without what differs from run to run (uids, versions, times, names that were
- * generated): two runs that came to the same end have the same portrait. What else differs between two runs in which nothing
- * goes wrong is chance: an address that the server allocates, a password that the operator draws once.
+ * The final state of a cluster, without values that differ from run to run (uids, versions, times, generated names):
+ * two runs with the same end have equal portraits. Other differences between two runs without faults are random: an
+ * address that the server allocates, a password that the operator generates once.
  */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -16,7 +16,7 @@ const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', 
 /** By object: the value at each path. */
 export type Portrait = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-/** Objects, and `object path`, that are chance. */
+/** Random objects, and random fields as `object path`. */
 export type ChanceValue = ReadonlySet<string>
 
 export async function portraitOf(ground: ScorecardGround): Promise<Portrait> {
@@ -24,7 +24,7 @@ export async function portraitOf(ground: ScorecardGround): Promise<Portrait> {
   const portrait = new Map<string, ReadonlyMap<string, string>>()
   for (const child of await ground.children()) {
     const { metadata, status: _, ...rest } = child.object
-    // What is written only once may be another thing each time: a password, a key, and the mark that follows from them.
+    // Objects that are created once may hold random values: a password, a key, and the mark derived from them.
     const content = isLeftAlone(ground, child) ? {} : { ...rest, metadata: lasting(metadata) }
     portrait.set(requestKey(child), fieldsOf(content, generated))
   }
@@ -54,14 +54,14 @@ function fieldsOf(object: object, generated: readonly string[]): ReadonlyMap<str
   return fields
 }
 
-/** What is empty is a value, too. */
+/** Empty values count. */
 function collect(value: Json, path: string, fields: Map<string, string>, show: (text: string) => string): void {
   const members = isJsonObject(value) || isJsonArray(value) ? Object.entries(value) : []
   if (members.length === 0) fields.set(path, show(JSON.stringify(value)))
   for (const [name, member] of members) collect(member as Json, `${path}.${name}`, fields, show)
 }
 
-/** What a CR says of itself now. The rest of a status may tell how it came to that, and may then be another story. */
+/** The conditions of a CR. The rest of its status may depend on its history. */
 function reportedBy(cr: UntypedObject | undefined): object {
   const { observedGeneration, conditions } = examinationReportOf(cr ?? { apiVersion: '', kind: '', metadata: {} })
   return { observedGeneration, conditions: conditions.map(({ type, status, reason }) => ({ type, status, reason })) }
@@ -69,7 +69,7 @@ function reportedBy(cr: UntypedObject | undefined): object {
 
 const timePattern = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g
 
-/** Objects that differ: missing, additional or other ones, by the first place at which they do. */
+/** Missing, additional and different objects, with the first difference. */
 export function differencesBetween(
   expected: Portrait,
   found: Portrait,
@@ -85,7 +85,7 @@ export function differencesBetween(
     })
 }
 
-/** What is another one in two runs that ought to be the same. */
+/** Random values: differences between two runs that should be equal. */
 export function chanceBetween(one: Portrait, other: Portrait): ChanceValue {
   return new Set(differing(one, other).map(([key, path]) => (path === undefined ? key : `${key} ${path}`)))
 }

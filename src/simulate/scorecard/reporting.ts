@@ -1,4 +1,4 @@
-/** Rules about what others can see: the schema of a kind, the status of a CR. */
+/** Rules about what users see: the schema of a kind, the status of a CR. */
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { count, failed, passed, examinationReportOf, type Rule, some, Unexamined } from './examination.ts'
 import type { ScorecardGround } from './ground.ts'
@@ -26,7 +26,7 @@ export const schema: Rule = {
   },
 }
 
-/** Paths at which a schema says nothing of a value. */
+/** Paths without a type in the schema. */
 function untyped(at: JSONSchemaProps, path: string): readonly string[] {
   if (at['x-kubernetes-preserve-unknown-fields'] && !at['x-kubernetes-embedded-resource']) return [path]
   if (at.type === undefined && !at['x-kubernetes-int-or-string']) return [path]
@@ -78,11 +78,11 @@ async function faultsAtRest(ground: ScorecardGround, cr: ScorecardTarget): Promi
 interface Trouble {
   readonly silent: readonly string[]
   readonly stuck: readonly string[]
-  /** What the first CR said. */
+  /** The conditions of the first CR. */
   readonly shown: string | undefined
 }
 
-/** Nothing that the operator makes can be written, and then it can. */
+/** Makes all writes of the operator fail, and then succeed again. */
 async function trouble(ground: ScorecardGround): Promise<Trouble> {
   let refusals = 0
   ground.refuse((request) => {

@@ -1,8 +1,8 @@
-/** A request that the operator sent, read as what it does: a verb on a resource. */
+/** A request of the operator as a verb on a resource. */
 import type { TransportRequest } from '../../transport/transport.ts'
 import type { Resource } from '../../kube/kind.ts'
 
-/** What a path says of a resource. */
+/** The resource in a URL path. */
 export interface ResourceName {
   readonly group: string
   readonly plural: string
@@ -10,21 +10,21 @@ export interface ResourceName {
 
 export interface Request {
   readonly method: string
-  /** With its query. */
+  /** Including the query. */
   readonly path: string
   readonly body: string | undefined
   readonly status: number
-  /** Which of the operator's processes sent it. */
+  /** The process that sent it. */
   readonly process: number
-  /** The verb that access is asked for: `list`, `watch`, `patch`. Empty for what is no resource. */
+  /** The RBAC verb: `list`, `watch`, `patch`. Empty for a non-resource path. */
   readonly verb: string
-  /** The object that it is about; of a list only the resource is known. */
+  /** The target object; undefined for a list. */
   readonly target: NamedTarget | undefined
   readonly resource: ResourceName | undefined
   readonly subresource: string
 }
 
-/** An object as a path names it. */
+/** An object in a path. */
 export interface NamedTarget {
   readonly resource: ResourceName
   readonly name: string
@@ -36,7 +36,7 @@ export interface ScorecardTarget extends NamedTarget {
   readonly resource: Resource
 }
 
-/** Whether two names mean one object, whatever the version. */
+/** Whether two names refer to one object, at any version. */
 export function isSameTarget(one: NamedTarget, other: NamedTarget): boolean {
   return requestKey(one) === requestKey(other)
 }
@@ -73,7 +73,7 @@ export function requestOf({ method, path, body }: TransportRequest, process: num
   }
 }
 
-/** Asks for a change. Events are told apart from what is being done: they are not meant. */
+/** Whether it is a write. Events do not count. */
 export function isWriteRequest({ method, resource }: Request): boolean {
   return method !== 'GET' && resource !== undefined && resource.plural !== 'events'
 }
@@ -84,7 +84,7 @@ export function shownRequest({ verb, target, resource, subresource }: Request): 
   return `${verb} ${resource?.plural ?? ''}${subresource === '' ? '' : `/${subresource}`}${name}`
 }
 
-/** Goes over the wire for itself: watches and lists are how caches are kept. */
+/** Whether it is neither a list nor a watch, which feed the caches. */
 export function isCall({ verb }: Request): boolean {
   return verb !== 'watch' && verb !== 'list'
 }

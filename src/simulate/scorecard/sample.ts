@@ -1,4 +1,4 @@
-/** What an operator is examined with, where nobody gave anything better: a CR of each kind that it defines and keeps. */
+/** The default sample: a CR of each kind that the operator defines and reconciles. */
 import { MusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { sampleOf } from '../../operator/kind-sample.ts'

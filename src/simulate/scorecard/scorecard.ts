@@ -1,6 +1,6 @@
 /**
- * The scorecard: the golden rules of operators, checked by what an operator does and not by what it looks like. Each rule
- * has grounds of its own, so that none disturbs another, and says what it saw.
+ * The scorecard: the golden rules of operators, checked by behaviour. Each rule has test clusters of its own, so that
+ * rules are independent, and returns its evidence.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -23,7 +23,7 @@ import { schema, status } from './reporting.ts'
 import { samplesOf } from './sample.ts'
 import { crash, idempotent, quiet, restart } from './steadiness.ts'
 
-/** In the order in which they are told. The last one looks at what was sent for all others. */
+/** In the order of the report. The last rule evaluates the requests of all others. */
 export const rules: readonly Rule[] = [
   schema,
   status,
@@ -39,17 +39,17 @@ export const rules: readonly Rule[] = [
 ]
 
 export interface ScorecardOptions {
-  /** The operator, anew each time: a restart must find nothing in its memory. */
+  /** Loads the operator anew: a restart must find an empty memory. */
   readonly load: LoadOperator
-  /** CRs and what they need. @default one CR of each kind, made from its schema */
+  /** The CRs and the objects that they need. @default one CR of each kind, made from its schema */
   readonly sample?: readonly UntypedObject[] | undefined
-  /** Pods are scheduled and run, Deployments make them. @default true */
+  /** Simulates scheduler, kubelets and workload controllers. @default true */
   readonly workloads?: boolean
-  /** What answers when the operator reaches outside. @default nobody does: no container runs here, and no network is used */
+  /** The simulated outside. @default none: no container runs, and the network is not used */
   readonly live?: ((world: SimulatedWorld) => Live) | undefined
-  /** How long it is watched at rest, in virtual time. @default a day */
+  /** How long the operator is observed at rest, in virtual time. @default a day */
   readonly restMs?: number
-  /** Told of each rule when it is done. */
+  /** Called after each rule. */
   readonly onLine?: (line: ScorecardLine) => void
 }
 
@@ -62,13 +62,13 @@ export interface Scorecard {
   readonly operator: string
   readonly lines: readonly ScorecardLine[]
   readonly level: CapabilityLevel
-  /** Nothing failed. */
+  /** No rule failed. */
   readonly passed: boolean
-  /** How often the operator reached outside, and nobody was there. */
+  /** The number of calls outside that had no answer. */
   readonly unanswered: number
 }
 
-/** Why a rule is skipped that an operator breaks while it waits for its application. */
+/** The reason to skip a rule that an operator breaks while it waits for its application. */
 export const noAnswer = 'cannot be told, since no application answers here'
 
 const dayMs = 24 * 3600_000
@@ -87,14 +87,14 @@ export async function scorecard(options: ScorecardOptions): Promise<Scorecard> {
     sample: options.sample ?? samplesOf(operator),
   })
   const hasApplication = operator.controllers.some(({ options: { application } }) => application !== undefined)
-  const obstacle = await obstacleOf(examination)
+  const obstacle = await blockingRule(examination)
   const lines: ScorecardLine[] = []
   for (const rule of rules) {
     const { name, asks } = rule
     const isMoot = obstacle !== undefined && rule !== obstacle && rule !== schema && rule !== access
     const before = unanswered
     const found = isMoot ? skipped(`nothing can be told: see ${obstacle.name}`) : await run(rule, examination)
-    // Who waits for an application that nobody plays here may be right to do so.
+    // An operator may rightly wait for an application that is not simulated.
     const waits = !options.live && (unanswered > before || hasApplication)
     const isUntold = found.result === 'failed' && waits && rule !== access
     const finding = isUntold ? skipped(`${noAnswer}: ${found.evidence}`) : found
@@ -125,8 +125,8 @@ function silence(onCall: () => void): Live {
   }
 }
 
-/** The rule that it breaks so badly that others can tell nothing: it is refused what it needs, or never comes to rest. */
-async function obstacleOf(examination: Examination): Promise<Rule | undefined> {
+/** The failure that makes other rules meaningless: missing rights, or never at rest. */
+async function blockingRule(examination: Examination): Promise<Rule | undefined> {
   const ground = await examination.fresh()
   try {
     await ground.begin()
@@ -153,25 +153,25 @@ function skipped(evidence: string): RuleFinding {
 }
 
 export interface CapabilityLevel {
-  /** 0: not even the first. */
+  /** 0: below level I. */
   readonly level: 0 | 1 | 2 | 3
   readonly name: string
-  /** Why not the next one. */
+  /** What is missing for the next level. */
   readonly next: string
 }
 
 const names = ['none', 'I: basic install', 'II: seamless upgrades', 'III: full life cycle'] as const
 
-/** The rules that show a level; those of the levels below come first. */
+/** The rules for each level, in addition to those of the levels below. */
 const shownBy: readonly (readonly Rule[])[] = [
   [schema, status, idempotent, quiet, restart, access],
   [follows, drift, foreign, crash, finalizes],
 ]
 
 /**
- * The capability level as far as behaviour can show it. Level III asks for backup, restore and fail-over, of which a run
- * sees only that a life cycle is declared; level IV for metrics, alerts and dashboards, and
- * level V for tuning, of which it sees nothing: they are never claimed.
+ * The capability level, as far as behaviour can show it. Level III requires backup, restore and failover, of which only
+ * a declared life cycle is visible; levels IV (metrics, alerts, dashboards) and V (tuning) are not visible, and never
+ * claimed.
  */
 function levelOf(operator: Operator, lines: readonly ScorecardLine[], hasTold: boolean): CapabilityLevel {
   const good: ReadonlySet<Result> = new Set(['passed', 'warned'])

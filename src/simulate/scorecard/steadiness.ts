@@ -1,4 +1,4 @@
-/** Rules about doing the same again, or nothing: idempotence, rest, restarts, crashes. */
+/** Rules about repetition: idempotence, no writes at rest, restarts, crashes. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { count, type Examination, failed, passed, type Rule, some, Unexamined } from './examination.ts'
 import type { ScorecardGround } from './ground.ts'
@@ -38,7 +38,7 @@ function head(text: string | undefined): string {
   return text === undefined ? 'none' : text.slice(0, text.indexOf(' ', text.indexOf(' ') + 1))
 }
 
-/** Another manager says what is so already: the objects get a new version, and nothing in them is new. */
+/** Applies the existing fields as another manager: the objects get a new version without a change. */
 async function touch(ground: ScorecardGround): Promise<void> {
   for (const cr of ground.crs) {
     const object = await ground.find(cr)
@@ -95,7 +95,7 @@ export const restart: Rule = {
   },
 }
 
-/** More would only take longer: then they are spread over all writes. */
+/** The most crashes; with more writes they are spread evenly. */
 const mostCrashes = 40
 
 export const crash: Rule = {
@@ -104,7 +104,7 @@ export const crash: Rule = {
   async run(examination) {
     const ground = await examination.atRest()
     const expected = await portraitOf(ground)
-    // What the server allocates and what is drawn once is another one after a crash: that is found out, not declared.
+    // Random values differ after a crash; they are detected, not declared.
     const chance = chanceBetween(expected, await portraitOf(await examination.atRest(2)))
     const writes = ground.requests.filter(isWriteRequest)
     await examination.closeAll()
@@ -125,7 +125,7 @@ export const crash: Rule = {
   },
 }
 
-/** What is not as expected in the end; undefined when it came to rest before that write. */
+/** The differences at the end; undefined when it came to rest before that write. */
 async function crashAt(
   examination: Examination,
   write: number,

@@ -1,4 +1,4 @@
-/** A scorecard for people. */
+/** The scorecard as text. */
 import { type ScorecardLine, noAnswer, type Scorecard } from './scorecard.ts'
 
 const marks = { passed: 'passed', warned: 'warned', failed: 'FAILED', skipped: 'skipped' } as const
