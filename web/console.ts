@@ -1,9 +1,9 @@
 /**
- * The console's page: asks the manager for its report each second while somebody looks, and shows it. What it says and in
- * which order is in `telling.ts`; here is only how that gets onto the page.
+ * The page of the console: fetches the report of the manager each second while the page is visible, and renders it. Texts and
+ * their order are in `telling.ts`; this file has the DOM code only.
  *
- * Names and messages are other people's words: they are set as text, never as markup. What is there already is changed in
- * place, so that fifty operators neither flicker nor lose the reader's place.
+ * Names and messages are untrusted: they are set as text, never as markup. Existing elements are updated in place, so that
+ * fifty operators neither flicker nor lose the scroll position.
  */
 import type { Deed, FeedSummary, ManagerReport, OperatorReport } from '../src/manager/observability/report.ts'
 import {
@@ -42,7 +42,7 @@ function mark(element: Element, name: string, value: string): void {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value)
 }
 
-/** A state is a colour and a word, always both. */
+/** A state is shown as a colour and a word, always both. */
 function sayState(element: Element, state: string, word = state): void {
   mark(element, 'data-state', state)
   say(element, word)
@@ -62,7 +62,7 @@ function copyOf(template: string): Item {
   return { root, part: (name) => parts.get(name)! }
 }
 
-/** Keeps one item for each value, in their order; whoever has the focus keeps it. */
+/** Keeps one element for each value, in their order, without moving the focus. */
 function listIn<Value>(
   container: HTMLElement,
   template: string,
@@ -92,13 +92,13 @@ function listIn<Value>(
   }
 }
 
-/** What the page knows. */
+/** The latest report. */
 let report: ManagerReport | undefined
-/** When it came, on the clock of this page. */
+/** When it arrived, by the clock of this page. */
 let heardAt = 0
 let filter = ''
 
-/** The manager's time, so that a wrong clock on this side misleads nobody. */
+/** The manager's time, so that a wrong clock of the browser does not matter. */
 const now = (): number => (report ? report.at + (performance.now() - heardAt) : Date.now())
 
 function sayWhen(element: Element, at: number): void {
@@ -114,7 +114,7 @@ function notePulses({ operators }: ManagerReport): void {
   for (const { name, cost } of operators) {
     const pulse = pulses.get(name) ?? { runs: cost.reconciles, values: [] }
     pulses.set(name, pulse)
-    // A manager that was started anew counts from the beginning.
+    // A restarted manager counts from zero.
     pulse.values.push(Math.max(cost.reconciles - pulse.runs, 0))
     pulse.runs = cost.reconciles
     if (pulse.values.length > mostPulses) pulse.values.shift()
@@ -213,7 +213,7 @@ const showDeeds = listIn<Deed>($('detail-deed-list'), 'deed-item', ({ part }, de
   say(part('id'), id ?? '')
 })
 
-/** Pairs of a word and what is so. */
+/** Pairs of a label and a value. */
 function showFacts(list: HTMLElement, facts: readonly (readonly [string, string])[]): void {
   while (list.children.length > facts.length) list.lastElementChild!.remove()
   facts.forEach(([word, fact], index) => {
@@ -349,7 +349,7 @@ function showHeader(shown: ManagerReport): void {
   mark($('verdict'), 'data-concern', concern)
   say($('verdict-word'), unanswered > 0 ? `was ${word}` : word)
   say($('verdict-rest'), rest)
-  // Spoken when it changes, and not each second.
+  // Announced to screen readers when it changes, not each second.
   say($('spoken'), rest === '' ? word : `${word}: ${rest}`)
   const { replica, beside, leases } = shown
   const held = leases.filter(({ isHeld }) => isHeld).length
@@ -372,7 +372,7 @@ function show(): void {
 
 let unanswered = 0
 let isAsking = false
-/** When it last answered, on this side's clock. */
+/** When it last answered, by the clock of this page. */
 let answeredAt: number | undefined
 let isNewer = false
 let timer: number | undefined
@@ -428,7 +428,7 @@ search.addEventListener('input', () => {
   show()
 })
 
-/** Where the reader was before an operator was opened. */
+/** The scroll position before an operator was opened. */
 let opened: string | undefined
 window.addEventListener('hashchange', () => {
   const name = operatorIn(location.hash)
@@ -468,7 +468,7 @@ document.addEventListener('keydown', (event) => {
 
 $('again').addEventListener('click', () => void ask())
 document.addEventListener('visibilitychange', () => void ask())
-// How long there has been no answer is worth telling meanwhile.
+// Meanwhile the page shows how long there has been no answer.
 setInterval(() => {
   if (unanswered > 0 && !document.hidden) showSilence()
 }, 1000)

@@ -1,6 +1,6 @@
 /**
- * What the console says, and in which order: everything about a report that needs no page. What is wrong comes first, and
- * whatever is coloured has a word.
+ * Texts of the console and their order: everything about a report that needs no DOM. Problems come first, and every colour
+ * has a word.
  */
 import type {
   Deed,
@@ -10,12 +10,12 @@ import type {
   OperatorReport,
 } from '../src/manager/observability/report.ts'
 
-/** The structure that this page was written for. */
+/** The version of the report that this page supports. */
 const knownVersion = 1
 
 export type Answer =
   | { readonly kind: 'report'; readonly report: ManagerReport }
-  /** The manager has been renewed since this page was loaded. */
+  /** The manager was upgraded since this page was loaded. */
   | { readonly kind: 'newer' }
   | { readonly kind: 'unreadable' }
 
@@ -27,7 +27,7 @@ export function readAnswer(value: unknown): Answer {
   return { kind: 'report', report: value as ManagerReport }
 }
 
-/** How long until the next question, after so many that were not answered. */
+/** The delay of the next request, after so many failed ones. */
 export function pauseMs(unanswered: number): number {
   return Math.min(1000 * 2 ** unanswered, 15_000)
 }
@@ -36,9 +36,9 @@ export type Concern = 'wrong' | 'odd' | 'calm'
 
 const concerns: readonly Concern[] = ['wrong', 'odd', 'calm']
 
-/** What was found this long ago still counts as going on. */
+/** Findings of this age still count as current. */
 const recentMs = 600_000
-/** A run that takes longer is worth a look. */
+/** A longer run is marked. */
 const longMs = 60_000
 
 export function concernOf({ failing, heldBy, findings, runningMs }: OperatorReport, now: number): Concern {
@@ -50,13 +50,13 @@ export function concernOf({ failing, heldBy, findings, runningMs }: OperatorRepo
 /** `db-2` before `db-10` */
 const byName = new Intl.Collator('en', { numeric: true })
 
-/** What is wrong first, then by name: nothing that merely works changes its place. */
+/** Problems first, then by name: healthy operators keep their place. */
 export function inOrder(operators: readonly OperatorReport[], now: number): readonly OperatorReport[] {
   const rank = (operator: OperatorReport): number => concerns.indexOf(concernOf(operator, now))
   return operators.toSorted((one, other) => rank(one) - rank(other) || byName.compare(one.name, other.name))
 }
 
-/** Every word of the filter is somewhere in what is told about the operator. */
+/** Every word of the filter occurs in the texts about the operator. */
 export function matches(operator: OperatorReport, filter: string): boolean {
   const { name, state, heldBy, deeds, findings } = operator
   const gate = heldBy === 'nothing' ? '' : heldBy
@@ -69,7 +69,7 @@ export function matches(operator: OperatorReport, filter: string): boolean {
     .every((word) => told.includes(word))
 }
 
-/** Behind first, then the biggest. */
+/** Stale caches first, then the largest. */
 export function feedsInOrder(feeds: readonly FeedSummary[]): readonly FeedSummary[] {
   const rank = ({ state }: FeedSummary): number => (state === 'synced' ? 1 : 0)
   return feeds.toSorted(
@@ -79,11 +79,11 @@ export function feedsInOrder(feeds: readonly FeedSummary[]): readonly FeedSummar
 
 export interface Found extends FindingSummary {
   readonly operator: string
-  /** The same was found so often, as far as that is still known. */
+  /** How often the same finding occurred, as far as known. */
   readonly times: number
 }
 
-/** What was found, each once however often it came, newest first. */
+/** The findings, each once, newest first. */
 export function foundIn(operators: readonly OperatorReport[]): readonly Found[] {
   const found: Found[] = []
   for (const { name: operator, findings } of operators)
@@ -92,7 +92,7 @@ export function foundIn(operators: readonly OperatorReport[]): readonly Found[] 
   return found.toSorted((one, other) => other.at - one.at)
 }
 
-/** Each time the message tells other times and seconds; what it is about stays. */
+/** Messages differ in their times and seconds; the subject stays. */
 function sameness({ kind, message, key, object, fields, with: rivals }: FindingSummary): string {
   return JSON.stringify(object === undefined ? [kind, message] : [kind, key, object, fields, rivals])
 }
@@ -111,7 +111,7 @@ const gates: Readonly<Record<OperatorReport['heldBy'], string>> = {
 }
 
 export function gateText(gate: OperatorReport['heldBy']): string {
-  // One that came after this page was loaded speaks for itself.
+  // A gate that is newer than this page is shown by its name.
   return Object.hasOwn(gates, gate) ? gates[gate] : gate
 }
 
@@ -124,13 +124,13 @@ export function outcomeWord(outcome: Deed['outcome']): string {
   return outcome === 'gaveUp' ? 'gave up' : outcome === 'success' ? 'done' : outcome
 }
 
-/** What came of a run, in one line. */
+/** The outcome of a run, in one line. */
 export function deedText({ done, why, outcome }: Deed): string {
   const parts = [done.map(inWords).join(', '), why ?? ''].filter((part) => part !== '')
   return parts.length > 0 ? parts.join(' · ') : outcomeWord(outcome)
 }
 
-/** `statusWritten cr` is a name for programs. */
+/** `statusWritten cr` in words. */
 function inWords(done: string): string {
   return done.replace(/^[a-z]+[A-Z]\w*/, spaced).replace(/^(\w+ \w+) cr$/, '$1')
 }
@@ -142,13 +142,13 @@ export function queueText({ waiting, running, places, later, heldBy }: OperatorR
     running > 0 ? `${running} of ${places} running` : '',
     later > 0 ? `${countText(later)} later` : '',
   ]
-  // What holds it is told beside.
+  // The gate is shown beside it.
   return parts.filter((part) => part !== '').join(', ') || (heldBy === 'nothing' ? '–' : '')
 }
 
 export interface Verdict {
   readonly word: 'ready' | 'not ready'
-  /** What is wrong, in one line; empty when nothing is. */
+  /** The problem in one line; empty if there is none. */
   readonly rest: string
   readonly concern: Concern
 }
@@ -196,14 +196,14 @@ export function agoText(at: number, now: number): string {
   return now - at < 1000 ? 'now' : `${spanText(now - at)} ago`
 }
 
-/** In the time of whoever looks. */
+/** In the time zone of the browser. */
 export function timeText(at: number): string {
   return new Date(at).toLocaleTimeString('en-GB')
 }
 
 const dayMs = 86_400_000
 
-/** What it would be in a day, if it went on as it has since then. */
+/** Extrapolated to a day. */
 export function perDay(value: number, since: number, until: number): number {
   return (value * dayMs) / Math.max(until - since, 1)
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { openTrial, type Trial } from 'muster/manager'
+import { openTestEnvironment, type TestEnvironment } from 'muster/manager'
 import type { KubeObject } from 'muster/kube'
 import type { HttpAnswer, HttpCall, Live } from 'muster/operator'
 import { ConfigMap, Secret, Service, StatefulSet } from 'muster/operator'
 import { Database, operator } from './operator.ts'
 
-/** A database in memory, and what its sidecar would say of it. The suite against real servers has a real one. */
+/** A database in memory, and its sidecar. The suite against real servers uses a real one. */
 interface Pretended extends Live {
   state: string
   isReachable: boolean
@@ -24,7 +24,7 @@ function pretend(): Pretended {
     state: 'start',
     isReachable: true,
     started: [],
-    exec: () => Promise.reject(new Error('nobody runs commands here')),
+    exec: () => Promise.reject(new Error('no command can run here')),
     http({ method, url, body, headers }: HttpCall) {
       if (!database.isReachable) return Promise.reject(new Error('connect ECONNREFUSED'))
       if (headers?.['authorization'] !== 'Bearer open sesame') return Promise.resolve(answer(401, { message: 'who?' }))
@@ -47,8 +47,8 @@ function pretend(): Pretended {
 }
 
 const name = { name: 'd', namespace: 'default' }
-const lifeOf = async (trial: Trial) => {
-  const { status } = (await trial.client.get(Database, name)) as unknown as {
+const lifeOf = async (environment: TestEnvironment) => {
+  const { status } = (await environment.client.get(Database, name)) as unknown as {
     status?: {
       lifecycle?: { state: string; transition?: { to: string } }
       conditions?: { type: string; status: string; message: string }[]
@@ -60,140 +60,143 @@ const lifeOf = async (trial: Trial) => {
     wished: status?.conditions?.find(({ type }) => type === 'AtWishedState'),
   }
 }
-const wish = (trial: Trial, spec: object) => trial.client.patch(Database, name, { spec }, { type: 'merge' })
+const wish = (environment: TestEnvironment, spec: object) =>
+  environment.client.patch(Database, name, { spec }, { type: 'merge' })
 
-async function open(live: Pretended): Promise<Trial> {
-  const trial = await openTrial(operator, { live })
-  await trial.create(Secret, {
+async function open(live: Pretended): Promise<TestEnvironment> {
+  const environment = await openTestEnvironment(operator, { live })
+  await environment.create(Secret, {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'sesame', namespace: 'default' },
     data: { token: Buffer.from('open sesame').toString('base64') },
   })
-  await trial.create(Database, {
+  await environment.create(Database, {
     apiVersion: 'db.example.com/v1alpha1',
     kind: 'Database',
     metadata: name,
     spec: { tokenFrom: 'sesame' },
   })
-  await trial.settle(10_000)
-  return trial
+  await environment.settle(10_000)
+  return environment
 }
 
 describe('the database operator', () => {
   it('takes a database through its life: start, running, servicing, stopping, ended, and once more', async () => {
     const live = pretend()
-    const trial = await open(live)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'start', to: 'start' })
-    expect(await trial.client.get(StatefulSet, name)).toBeDefined()
+    const environment = await open(live)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'start', to: 'start' })
+    expect(await environment.client.get(StatefulSet, name)).toBeDefined()
 
     live.state = 'running'
-    await trial.settle(10_000)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'running', to: undefined, wished: { status: 'True' } })
+    await environment.settle(10_000)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'running', to: undefined, wished: { status: 'True' } })
 
-    await wish(trial, { state: 'servicing', backupTo: '/backup/1' })
-    await trial.settle(10_000)
+    await wish(environment, { state: 'servicing', backupTo: '/backup/1' })
+    await environment.settle(10_000)
     expect(live.started).toMatchObject([{ name: 'backup', input: { target: '/backup/1' } }])
     live.state = 'servicing'
-    await trial.settle(20_000)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'servicing', to: 'servicing' })
+    await environment.settle(20_000)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'servicing', to: 'servicing' })
     live.started[0]!.state = 'succeeded'
     live.state = 'running'
-    await trial.settle(20_000)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'running', wished: { status: 'True' } })
+    await environment.settle(20_000)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'running', wished: { status: 'True' } })
     expect(live.started).toHaveLength(1)
 
-    await wish(trial, { state: 'ended' })
-    await trial.settle(10_000)
+    await wish(environment, { state: 'ended' })
+    await environment.settle(10_000)
     expect(live.started).toMatchObject([{}, { name: 'stop' }])
-    // What it runs on stays until it has stopped.
-    expect(await trial.client.get(StatefulSet, name)).toBeDefined()
+    // Its dependents stay until it has stopped.
+    expect(await environment.client.get(StatefulSet, name)).toBeDefined()
     live.started[1]!.state = 'succeeded'
     live.state = 'ended'
-    await trial.settle(20_000)
+    await environment.settle(20_000)
     for (const kind of [StatefulSet, Service, ConfigMap]) {
-      await expect(trial.client.get<KubeObject>(kind, name)).rejects.toMatchObject({ name: 'NotFound' })
+      await expect(environment.client.get<KubeObject>(kind, name)).rejects.toMatchObject({ name: 'NotFound' })
     }
-    expect(await lifeOf(trial)).toMatchObject({ state: 'ended', wished: { status: 'True' } })
+    expect(await lifeOf(environment)).toMatchObject({ state: 'ended', wished: { status: 'True' } })
 
     live.state = 'start'
-    await wish(trial, { state: 'running' })
-    await trial.settle(10_000)
-    expect(await trial.client.get(StatefulSet, name)).toBeDefined()
-    await trial.close()
+    await wish(environment, { state: 'running' })
+    await environment.settle(10_000)
+    expect(await environment.client.get(StatefulSet, name)).toBeDefined()
+    await environment.close()
   })
 
   it('starts each action once, however often it is itself started anew', async () => {
     const live = pretend()
-    const trial = await open(live)
+    const environment = await open(live)
     live.state = 'running'
-    await trial.settle(10_000)
-    await wish(trial, { state: 'servicing', backupTo: '/b' })
+    await environment.settle(10_000)
+    await wish(environment, { state: 'servicing', backupTo: '/b' })
     for (let round = 0; round < 5; round++) {
-      await trial.clock.advance(1700)
-      await trial.restart()
+      await environment.clock.advance(1700)
+      await environment.restart()
     }
-    await trial.settle(10_000)
+    await environment.settle(10_000)
     expect(live.started).toHaveLength(1)
-    await trial.close()
+    await environment.close()
   })
 
   it('is stopped before its objects go when its CR is deleted, and keeps its finalizer until then', async () => {
     const live = pretend()
-    const trial = await open(live)
+    const environment = await open(live)
     live.state = 'running'
-    await trial.settle(10_000)
-    await trial.client.delete(Database, name)
-    await trial.settle(10_000)
+    await environment.settle(10_000)
+    await environment.client.delete(Database, name)
+    await environment.settle(10_000)
     expect(live.started).toMatchObject([{ name: 'stop' }])
-    expect((await trial.client.get(Database, name)).metadata.finalizers).toEqual(['databases.db.example.com/database'])
-    expect(await trial.client.get(StatefulSet, name)).toBeDefined()
+    expect((await environment.client.get(Database, name)).metadata.finalizers).toEqual([
+      'databases.db.example.com/database',
+    ])
+    expect(await environment.client.get(StatefulSet, name)).toBeDefined()
     live.started[0]!.state = 'succeeded'
     live.state = 'ended'
-    await trial.settle(60_000)
-    await expect(trial.client.get(Database, name)).rejects.toMatchObject({ name: 'NotFound' })
-    await expect(trial.client.get(StatefulSet, name)).rejects.toMatchObject({ name: 'NotFound' })
-    await trial.close()
+    await environment.settle(60_000)
+    await expect(environment.client.get(Database, name)).rejects.toMatchObject({ name: 'NotFound' })
+    await expect(environment.client.get(StatefulSet, name)).rejects.toMatchObject({ name: 'NotFound' })
+    await environment.close()
   })
 
   it('refuses a service without a place for the backup, and says so; the server refuses an unknown wish', async () => {
     const live = pretend()
-    const trial = await open(live)
+    const environment = await open(live)
     live.state = 'running'
-    await trial.settle(10_000)
-    await wish(trial, { state: 'servicing' })
-    await trial.settle(10_000)
-    expect(await lifeOf(trial)).toMatchObject({
+    await environment.settle(10_000)
+    await wish(environment, { state: 'servicing' })
+    await environment.settle(10_000)
+    expect(await lifeOf(environment)).toMatchObject({
       state: 'running',
       wished: { status: 'False', message: expect.stringContaining('spec.backupTo is empty') as string },
     })
     expect(live.started).toEqual([])
-    await expect(wish(trial, { state: 'sleeping' })).rejects.toMatchObject({ name: 'Invalid' })
-    await trial.close()
+    await expect(wish(environment, { state: 'sleeping' })).rejects.toMatchObject({ name: 'Invalid' })
+    await environment.close()
   })
 
   it('sees that a database has gone by itself, and puts it right', async () => {
     const live = pretend()
-    const trial = await open(live)
+    const environment = await open(live)
     live.state = 'running'
-    await trial.settle(10_000)
+    await environment.settle(10_000)
     live.state = 'ended'
-    await trial.settle(40_000)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'start', to: 'start' })
+    await environment.settle(40_000)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'start', to: 'start' })
     live.state = 'running'
-    await trial.settle(40_000)
-    expect(await lifeOf(trial)).toMatchObject({ state: 'running', wished: { status: 'True' } })
-    await trial.close()
+    await environment.settle(40_000)
+    expect(await lifeOf(environment)).toMatchObject({ state: 'running', wished: { status: 'True' } })
+    await environment.close()
   })
 
   it('asks no API server for anything while the database is at rest', async () => {
     const live = pretend()
-    const trial = await open(live)
+    const environment = await open(live)
     live.state = 'running'
-    await trial.settle(60_000)
-    const before = trial.sent.length
-    await trial.settle(3_600_000)
-    expect(trial.sent.slice(before)).toEqual([])
-    await trial.close()
+    await environment.settle(60_000)
+    const before = environment.sent.length
+    await environment.settle(3_600_000)
+    expect(environment.sent.slice(before)).toEqual([])
+    await environment.close()
   })
 })

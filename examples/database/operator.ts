@@ -1,6 +1,6 @@
 /**
- * A database with a life: it starts, runs, is serviced (a backup), stops and ends, as its CR wishes. A sidecar beside it
- * tells its state and carries out what has to be done to it.
+ * A database with a life cycle: it starts, runs, is serviced (a backup), stops and ends, as its CR requests. A sidecar reports
+ * its state and runs the actions.
  */
 import {
   type ConfigOf,
@@ -11,7 +11,7 @@ import {
   defineKind,
   defineLifecycle,
   defineOperator,
-  defineResource,
+  defineDependent,
   type ObjectOf,
   optional,
   Pod,
@@ -89,10 +89,10 @@ const application = defineApplication({
   },
 })
 
-/** Everything is there from the first state on, and gone in the last. */
+/** The dependents exist from the first state on, and are deleted in the last. */
 const activeWhen = ({ cr }: { readonly cr: Database }) => application.isPresent(cr)
 
-const config = defineResource({
+const config = defineDependent({
   for: Database,
   kind: ConfigMap,
   activeWhen,
@@ -118,7 +118,7 @@ actions:
   },
 })
 
-const service = defineResource({
+const service = defineDependent({
   for: Database,
   kind: Service,
   activeWhen,
@@ -127,7 +127,7 @@ const service = defineResource({
   }),
 })
 
-const statefulSet = defineResource({
+const statefulSet = defineDependent({
   for: Database,
   kind: StatefulSet,
   activeWhen,

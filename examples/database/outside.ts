@@ -1,17 +1,17 @@
 /**
- * The database and its sidecar, played: what answers the operator in a simulation, where no container runs.
+ * The simulated database and its sidecar: they answer the operator in a simulation, where no container runs.
  *
  *     bin/muster simulate examples/database/operator.ts --sample examples/database/sample.yaml \
  *       --live examples/database/outside.ts --scenes examples/database/scenes.yaml
  *
- * A database is there as long as its Pod is ready, needs a moment to load, and ends when it is told to. The sidecar
- * keeps its protocol: a token, one word for the state, and actions that start once by their key.
+ * A database exists while its Pod is ready, needs a moment to load, and ends on request. The sidecar implements its
+ * protocol: a token, one word for the state, and actions that start once for each key.
  */
 import type { Clock } from 'muster/clock'
 import type { KubeObject } from 'muster/kube'
 import { type HttpAnswer, type HttpCall, type Live, Pod, Secret, StatefulSet } from 'muster/operator'
 
-/** What a simulation lets us see. */
+/** What the simulation provides. */
 interface World {
   readonly clock: Clock
   readonly get: (
@@ -28,12 +28,12 @@ interface Action {
   state: 'running' | 'succeeded' | 'lost'
 }
 
-/** One process of it; a new Pod has a new one. */
+/** One process of the database; a new Pod has a new one. */
 interface Database {
   pod: string | undefined
   loadedAt: number
   isStopped: boolean
-  /** They are kept beside the data, and outlive the Pod. */
+  /** Stored with the data: they survive the Pod. */
   readonly actions: Action[]
 }
 
@@ -47,7 +47,7 @@ export function outside(state: { readonly running?: readonly string[] } | undefi
   for (const key of state?.running ?? [])
     databases.set(key, { pod: undefined, loadedAt: clock.now(), isStopped: false, actions: [] })
 
-  /** Where it runs; without Pods (`--bare`) the StatefulSet has to do. */
+  /** The Pod that it runs in; without Pods (`--bare`) the StatefulSet. */
   const placeOf = (namespace: string, name: string): KubeObject | undefined => {
     const pod = get(Pod, { namespace, name: `${name}-0` })
     const conditions = (pod as { status?: { conditions?: { type: string; status: string }[] } } | undefined)?.status
@@ -66,7 +66,7 @@ export function outside(state: { readonly running?: readonly string[] } | undefi
     return token !== '' && authorization === `Bearer ${token}`
   }
 
-  /** As it is now; undefined when nobody answers. */
+  /** Its current state; undefined if it is not reachable. */
   const find = (namespace: string, name: string): Database | undefined => {
     const pod = placeOf(namespace, name)?.metadata.uid
     const key = `${namespace}/${name}`
@@ -82,7 +82,7 @@ export function outside(state: { readonly running?: readonly string[] } | undefi
     return database
   }
 
-  /** What has ended by now. */
+  /** Completes the actions whose time is up. */
   const settle = (database: Database, pod: string | undefined): void => {
     for (const action of database.actions.filter((one) => one.state === 'running')) {
       const isLost = database.pod !== undefined && database.pod !== pod
@@ -129,7 +129,7 @@ export function outside(state: { readonly running?: readonly string[] } | undefi
 
   const live: Live = {
     available: true,
-    exec: () => Promise.reject(new Error('nobody runs commands here')),
+    exec: () => Promise.reject(new Error('no command can run here')),
     async http(call) {
       await clock.sleep(answerMs)
       const { hostname, pathname } = new URL(call.url)

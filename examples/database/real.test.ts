@@ -1,6 +1,6 @@
 /**
- * The whole story with a real database: Redis and its sidecar as processes, the operator on the embedded API server and on
- * a real one. Neither server runs Pods, so the test plays the kubelet: it starts Redis when its StatefulSet is there.
+ * The example with a real database: Redis and its sidecar as processes, the operator on the embedded API server and on a real
+ * one. Neither server runs Pods, so the test acts as the kubelet: it starts Redis when its StatefulSet exists.
  */
 import { access } from 'node:fs/promises'
 import path from 'node:path'
@@ -25,7 +25,7 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
   const set = () => find(stage.client, StatefulSet, { namespace, name: 'd' })
   const wish = (spec: object) => stage.client.patch(Database, { namespace, name: 'd' }, { spec }, { type: 'merge' })
   const backup = () => path.join(life.folder, 'backup.rdb')
-  /** Until it is in that state, as wished, and nothing is under way. */
+  /** Waits until it is in that state, as requested, with no transition in progress. */
   const settled = (state: string) =>
     stage.until(cr, ({ status }) => {
       const wished = status?.conditions?.find(({ type }) => type === 'AtWishedState')

@@ -1,10 +1,10 @@
-/** The role that `muster generate rbac` makes is enough, and nothing of it can be spared. */
+/** The role of `muster generate rbac` is sufficient and minimal. */
 import { createApiServer } from 'muster/apiserver'
 import { createSharedCache } from 'muster/cache'
 import { type Client, createClient, inProcessTransport, type Transport } from 'muster/client'
 import { virtualClock } from 'muster/clock'
 import { hostOperator } from 'muster/manager'
-import { ConfigMap, defineController, defineOperator, defineResource, Deployment, Secret } from 'muster/operator'
+import { ConfigMap, defineController, defineOperator, defineDependent, Deployment, Secret } from 'muster/operator'
 import { describe, expect, it } from 'vitest'
 import { attributesOf } from '../../src/apiserver/access/request-attributes.ts'
 import { parseTarget } from '../../src/apiserver/access/request-target.ts'
@@ -22,16 +22,16 @@ const old = { for: Memcached, name: ({ cr }: { readonly cr: Memcached }) => `${c
 const labels = { app: 'old' }
 const template = { metadata: { labels }, spec: { containers: [{ name: 'old', image: 'old' }] } }
 
-/** What an earlier version would have left behind: the same three, under other names. */
+/** Dependents of an earlier version: the same three, under other names. */
 const earlier = defineOperator({
   name: 'memcached',
   controllers: [
     defineController({
       for: Memcached,
       resources: [
-        defineResource({ ...old, kind: ConfigMap }),
-        defineResource({ ...old, kind: Secret }),
-        defineResource({
+        defineDependent({ ...old, kind: ConfigMap }),
+        defineDependent({ ...old, kind: Secret }),
+        defineDependent({
           ...old,
           kind: Deployment,
           initial: { spec: { selector: { matchLabels: labels }, template } },
@@ -44,12 +44,12 @@ const earlier = defineOperator({
 interface Life {
   /** `patch deployments`, in order. */
   readonly refused: readonly string[]
-  /** What was asked for. */
+  /** The requested resources and verbs. */
   readonly asked: ReadonlySet<string>
   readonly deployment: Deployment | undefined
 }
 
-/** A life of the operator in which it does all that it can do, with this access to the cluster. */
+/** Runs the operator through everything that it can do, with these permissions. */
 async function live(access: readonly KubeObject[], namespaces?: readonly string[]): Promise<Life> {
   const clock = virtualClock()
   const random = seededRandom(1)
@@ -62,7 +62,7 @@ async function live(access: readonly KubeObject[], namespaces?: readonly string[
   const run = async (which: Operator, client: Client, meanwhile?: () => Promise<unknown>): Promise<void> => {
     const cache = createSharedCache({ client, clock, random })
     const host = hostOperator({ operator: which, client, cache, clock, ...(namespaces && { namespaces }) })
-    // One that may not watch never starts, and fails when it is stopped.
+    // Without the permission to watch it never starts, and fails when it is stopped.
     host.start().catch(() => undefined)
     await clock.advance(5000)
     await meanwhile?.()
@@ -98,7 +98,7 @@ async function live(access: readonly KubeObject[], namespaces?: readonly string[
   // Another process, on a server that lists the old way: what was told before is told again.
   const again = createClient({ transport: withoutStreamedLists(transport), clock, random })
   await run(operator, again, async () => {
-    // What goes a second time may have gone with its CR: the operator asks.
+    // A dependent that vanishes twice may be garbage-collected with its CR: the operator reads the CR.
     for (let time = 0; time < 2; time++) {
       await admin.delete(ConfigMap, name).catch(() => undefined)
       await clock.advance(2000)
@@ -109,7 +109,7 @@ async function live(access: readonly KubeObject[], namespaces?: readonly string[
   return { refused, asked, deployment }
 }
 
-/** Every request in the name of an account. */
+/** Sends every request as a service account. */
 function as(token: string, transport: Transport, tell: (what: string, isRefused: boolean) => void): Transport {
   return {
     ...transport,

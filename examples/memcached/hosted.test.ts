@@ -23,9 +23,9 @@ import { type NameMap, nameMap, checkApart } from '../../src/manager/placement/n
 
 interface Management {
   readonly clock: VirtualClock
-  /** A person with kubectl. */
+  /** A user with kubectl. */
   readonly person: Client
-  /** A cluster for one host, and what it writes. */
+  /** A cluster for one host, and its writes. */
   connect(): { readonly cluster: TargetCluster; readonly writes: readonly string[] }
 }
 
@@ -162,7 +162,7 @@ describe('an operator under other names', () => {
     await at.clock.advance(120_000)
     const made = await at.person.get<Deployment>(Deployment, { namespace: 'hosted-a', name: 'd-x' })
     expect(made.metadata?.ownerReferences).toMatchObject([{ kind: 'Memcached', name: 'd-x' }])
-    // What is inside is its author's.
+    // Names inside the spec belong to the author and are not mapped.
     expect(made.spec?.template.spec?.containers[0]?.envFrom).toEqual([{ configMapRef: { name: 'x' } }])
     await at.person.delete(Memcached, { namespace: 'hosted-a', name: 'd-x' })
     await at.clock.advance(120_000)
@@ -209,7 +209,7 @@ describe('two hosted clusters on one management cluster', () => {
     const sides = await Promise.all(
       maps.map(async (map) => {
         const own = at.connect()
-        // One cache for both; each writes by a client of its own, so that its writes can be told.
+        // One cache for both; each has a client of its own, so that their writes can be distinguished.
         const mine: TargetCluster = {
           ...cluster,
           client: own.cluster.client,
@@ -236,7 +236,7 @@ describe('two hosted clusters on one management cluster', () => {
     expect(a!.ledgers.length).toBeGreaterThan(before[0]!)
     expect(b!.writes.length).toBe(before[1])
     expect(b!.ledgers).toHaveLength(before[0]!)
-    // One watch a namespace, and none of what nobody maps.
+    // One watch for each mapped namespace, and no other.
     const report = cluster.cache.report().find(({ resource }) => resource.kind === 'ConfigMap')
     expect(report?.consumers.map(({ consumer, objects }) => [consumer, objects])).toEqual([
       ['memcached@a', 3],

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The operator as a program of its own: it answers the commands of the contract, or else runs on its cluster, alone. */
+/** The operator as a program: it implements the commands of the contract, and otherwise runs standalone on its cluster. */
 import { operatorMain } from 'muster/contract'
 import { operator } from './operator.ts'
 

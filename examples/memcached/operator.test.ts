@@ -1,19 +1,19 @@
-/** What the operator does, on an embedded cluster in virtual time: nothing is mocked, and every request is counted. */
+/** The behaviour of the operator on an embedded cluster in virtual time: nothing is mocked, every request is counted. */
 import { Deployment, Pod, Secret } from 'muster/operator'
-import { openTrial, type Trial, type TrialOptions } from 'muster/manager'
+import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from 'muster/manager'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Memcached, operator } from './operator.ts'
 
 const sample = { namespace: 'default', name: 'sample' }
 
-let trial: Trial
-afterEach(() => trial.close())
+let environment: TestEnvironment
+afterEach(() => environment.close())
 
-/** A cluster on which the operator runs, Deployments make pods, and one Memcached is asked for. */
-async function open(spec: object, options: TrialOptions = {}): Promise<void> {
-  trial = await openTrial(operator, { workloads: true, ...options })
-  await trial.create(Memcached, memcached(spec))
-  await trial.settle(30_000)
+/** A test environment with simulated workloads and one Memcached. */
+async function open(spec: object, options: TestEnvironmentOptions = {}): Promise<void> {
+  environment = await openTestEnvironment(operator, { workloads: true, ...options })
+  await environment.create(Memcached, memcached(spec))
+  await environment.settle(30_000)
 }
 
 function memcached(spec: object) {
@@ -21,7 +21,7 @@ function memcached(spec: object) {
 }
 
 async function status() {
-  const { status: now } = await trial.client.get<Memcached>(Memcached, sample)
+  const { status: now } = await environment.client.get<Memcached>(Memcached, sample)
   const conditions = now?.conditions?.map((condition) => `${condition.type} ${condition.status} ${condition.reason}`)
   return { ...now, conditions }
 }
@@ -29,7 +29,7 @@ async function status() {
 describe('memcached', () => {
   it('runs as many servers as asked for, and lists them', async () => {
     await open({ size: 3 })
-    const pods = await trial.client.list<Pod>(Pod, { namespace: 'default' })
+    const pods = await environment.client.list<Pod>(Pod, { namespace: 'default' })
     const { nodes, conditions, observedGeneration } = await status()
     expect(new Set(nodes)).toEqual(new Set(pods.items.map(({ metadata }) => metadata.name)))
     expect(nodes).toHaveLength(3)
@@ -40,51 +40,51 @@ describe('memcached', () => {
   it('follows a change of size, up and down', async () => {
     await open({ size: 1 })
     for (const size of [4, 2]) {
-      await trial.client.patch(Memcached, sample, { spec: { size } }, { type: 'merge' })
-      await trial.settle(30_000)
+      await environment.client.patch(Memcached, sample, { spec: { size } }, { type: 'merge' })
+      await environment.settle(30_000)
       expect((await status()).nodes).toHaveLength(size)
     }
   })
 
-  it('puts replicas right that somebody else has changed, once', async () => {
+  it('corrects drift of replicas with one write', async () => {
     await open({ size: 2 })
-    const before = trial.writes.length
-    await trial.client.patch(Deployment, sample, { spec: { replicas: 5 } }, { type: 'merge' })
-    await trial.settle(30_000)
-    expect((await trial.client.get<Deployment>(Deployment, sample)).spec?.replicas).toBe(2)
-    expect(trial.writes.slice(before).filter(({ path }) => path.includes('/deployments/'))).toHaveLength(1)
+    const before = environment.writes.length
+    await environment.client.patch(Deployment, sample, { spec: { replicas: 5 } }, { type: 'merge' })
+    await environment.settle(30_000)
+    expect((await environment.client.get<Deployment>(Deployment, sample)).spec?.replicas).toBe(2)
+    expect(environment.writes.slice(before).filter(({ path }) => path.includes('/deployments/'))).toHaveLength(1)
   })
 
   it('waits for the Secret that a CR names, and says so', async () => {
     await open({ passwordFrom: 'from-above' })
     expect((await status()).conditions).toEqual(['Reconciled False Waiting', 'Ready False Missing'])
-    await trial.create(Secret, {
+    await environment.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace: 'default', name: 'from-above' },
       data: { password: 'c2VzYW1l' },
     })
-    await trial.settle(30_000)
-    expect((await trial.client.get<Secret>(Secret, sample)).data).toEqual({ PASSWORD: 'c2VzYW1l' })
+    await environment.settle(30_000)
+    expect((await environment.client.get<Secret>(Secret, sample)).data).toEqual({ PASSWORD: 'c2VzYW1l' })
     expect((await status()).conditions).toEqual(['Reconciled True Success', 'Ready True Ready'])
   })
 
   it('gives up on a CR that makes no sense, until it is changed', async () => {
     await open({ passwordFrom: 'sample' })
     expect((await status()).conditions).toContain('Stalled True PasswordFromItself')
-    await trial.client.patch(Memcached, sample, { spec: { passwordFrom: null } }, { type: 'merge' })
-    await trial.settle(30_000)
+    await environment.client.patch(Memcached, sample, { spec: { passwordFrom: null } }, { type: 'merge' })
+    await environment.settle(30_000)
     expect((await status()).conditions).toEqual(['Reconciled True Success', 'Ready True Ready'])
   })
 
   it('asks for nothing once all is as it should be, nor after a restart', async () => {
     await open({ size: 2 })
-    const asked = trial.sent.length
-    await trial.clock.advance(3600_000)
-    expect(trial.sent.slice(asked)).toEqual([])
-    const written = trial.writes.length
-    await trial.restart()
-    await trial.settle(30_000)
-    expect(trial.writes.slice(written)).toEqual([])
+    const asked = environment.sent.length
+    await environment.clock.advance(3600_000)
+    expect(environment.sent.slice(asked)).toEqual([])
+    const written = environment.writes.length
+    await environment.restart()
+    await environment.settle(30_000)
+    expect(environment.writes.slice(written)).toEqual([])
   })
 })

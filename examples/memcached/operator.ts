@@ -1,13 +1,13 @@
 /**
- * Memcached: a cache of N servers, as the Operator SDK's sample has it. A CR asks for a size; the operator keeps a
- * ConfigMap with the settings, a Secret with the password, and a Deployment that uses both.
+ * Memcached: a cache of N servers, like the sample of the Operator SDK. A CR has a size; the operator manages a ConfigMap
+ * with the settings, a Secret with the password, and a Deployment that uses both.
  */
 import {
   ConfigMap,
   defineController,
   defineKind,
   defineOperator,
-  defineResource,
+  defineDependent,
   Deployment,
   giveUp,
   integer,
@@ -40,13 +40,13 @@ export type Memcached = ObjectOf<typeof Memcached>
 
 const labelsOf = (cr: Memcached) => ({ app: 'memcached', memcached: cr.metadata.name ?? '' })
 
-const config = defineResource({
+const config = defineDependent({
   for: Memcached,
   kind: ConfigMap,
   fromCR: ({ cr }) => ({ data: { MEMORY: String(cr.spec.memoryMegabytes) } }),
 })
 
-const secret = defineResource({
+const secret = defineDependent({
   for: Memcached,
   kind: Secret,
   activeWhen: ({ cr }) => cr.spec.passwordFrom !== undefined,
@@ -54,7 +54,7 @@ const secret = defineResource({
   fromCR: ({ cr, view }) => ({ data: { PASSWORD: password(cr, view) } }),
 })
 
-const deployment = defineResource({
+const deployment = defineDependent({
   for: Memcached,
   kind: Deployment,
   dependsOn: [config, secret],

@@ -1,4 +1,4 @@
-/** The same on every API server: `npm test` runs these cases on the embedded one, `npm run test:real` on a real one. */
+/** Cases for every API server: `npm test` runs them on the embedded one, `npm run test:real` on a real one. */
 import { ConfigMap, Deployment, Secret } from 'muster/operator'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { find, openStage, playDeployment, type Running, type Stage } from '../../test/stage.ts'
@@ -40,7 +40,7 @@ function conditionsOf({ metadata, status }: Memcached): readonly string[] {
   })
 }
 
-/** Until the CR says so, its Deployment being played whenever it asks for something else. */
+/** Waits for the status of the CR, and acts as the Deployment controller meanwhile. */
 async function untilConditions(...wanted: readonly string[]): Promise<Memcached> {
   const look = async () => {
     const now = await deployment()
@@ -97,7 +97,7 @@ describe('memcached', { timeout: 60_000 }, () => {
     expect((await deployment())?.spec?.replicas).toBe(0)
   })
 
-  it('puts right what somebody changed, once', async () => {
+  it('corrects drift with one write', async () => {
     await createAndSettle({ size: 2 })
     const before = running.writes().length
     await stage.client.patch(Deployment, { namespace, name }, { spec: { replicas: 5 } }, { type: 'merge' })
@@ -131,7 +131,7 @@ describe('memcached', { timeout: 60_000 }, () => {
     await running.idle()
     const applied = () => running.writes().filter(({ path }) => path.includes('/deployments/'))
     expect(applied()).toHaveLength(1)
-    // Its own next write does not take them away, either.
+    // Its own next write keeps them, too.
     await change({ size: 2 })
     await untilConditions(...atRest)
     expect(applied()).toHaveLength(2)
@@ -186,7 +186,7 @@ describe('memcached', { timeout: 60_000 }, () => {
     await running.idle()
     expect(running.writes().slice(before)).toEqual([])
     await stage.client.create(Memcached, memcached({ size: 2 }))
-    // The garbage collector, where there is none: what it is about to delete is in the way until then.
+    // Acts as the garbage collector where there is none.
     for (const kind of children) {
       const child = await find(stage.client, kind, { namespace, name })
       if (child?.metadata.ownerReferences?.[0]?.uid !== metadata.uid) continue

@@ -1,4 +1,4 @@
-/** Runs the embedded API server alone: what other programs start when they need a cluster. */
+/** `muster apiserver`: runs the embedded API server alone, for programs that need a cluster. */
 import path from 'node:path'
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
@@ -6,14 +6,14 @@ import { runEmbeddedCluster } from './embedded-cluster.ts'
 
 const command: Command = defineCommand({
   details:
-    'Prints one line when it is ready. With --data everything that a client was told survives a crash; without, it ends with this process.',
+    'Prints one line when it is ready. With --data every acknowledged write survives a crash; without it, the data is lost at the end of the process.',
   flags: {
     port: { type: 'string', value: 'N', help: 'port on 127.0.0.1 (default: a free one)' },
-    data: { type: 'string', value: 'DIR', help: 'folder to keep everything in (default: in memory only)' },
-    import: { type: 'string', value: 'DIR', help: 'must-gather directory to start with' },
+    data: { type: 'string', value: 'DIR', help: 'folder for the data (default: in memory only)' },
+    import: { type: 'string', value: 'DIR', help: 'must-gather directory to load at the start' },
     export: { type: 'string', value: 'DIR', help: 'must-gather directory to write at the end' },
-    simulate: { type: 'boolean', help: 'make workloads live: scheduler, kubelets, controllers (default: off)' },
-    nodes: { type: 'string', value: 'N', help: 'so many simulated nodes, which includes --simulate (default: 3)' },
+    simulate: { type: 'boolean', help: 'simulate workloads: scheduler, kubelets, controllers (default: off)' },
+    nodes: { type: 'string', value: 'N', help: 'number of simulated nodes; implies --simulate (default: 3)' },
     'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
   },
   async run({ flags, positionals, out, err, signal }) {

@@ -1,6 +1,5 @@
 /**
- * A command as data: what it is called, what it takes and what it does. Parsing, help and the error for a wrong flag
- * all derive from this table, so a command's file holds nothing but the command.
+ * A command as data: usage, flags and the function to run. Flag parsing, help and errors for wrong flags derive from it.
  */
 import { parseArgs } from 'node:util'
 import { MusterError } from '../kube/errors.ts'
@@ -9,10 +8,10 @@ import { nearest } from '../kube/nearest.ts'
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** How the value is called in the help: `--context NAME`. */
+  /** The placeholder of the value in the help: `--context NAME`. */
   readonly value?: string
   readonly help: string
-  /** May be given more than once: its values are a list. */
+  /** May be repeated: the value is a list. */
   readonly multiple?: boolean
 }
 
@@ -31,22 +30,22 @@ export interface Invocation<F extends Flags> {
   readonly positionals: readonly string[]
   readonly out: (line: string) => void
   readonly err: (line: string) => void
-  /** Aborted when the person presses Ctrl-C. */
+  /** Aborted by Ctrl-C (SIGINT) or SIGTERM. */
   readonly signal: AbortSignal
 }
 
 export interface Command<F extends Flags = Flags> {
-  /** The words after the command's name: `KIND [-n NAMESPACE]`. */
+  /** The arguments, for the help: `KIND [-n NAMESPACE]`. */
   readonly usage?: string
   readonly details?: string
   readonly flags: F
-  /** Everything after the command's name is a word to it, also what looks like a flag. @default false */
+  /** All arguments are passed to the command unparsed, flags included. @default false */
   readonly verbatim?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation<F>): Promise<number>
 }
 
-/** Keeps the flag names' types for `run`. */
+/** Infers the types of the flags for `run`. */
 export function defineCommand<const F extends Flags>(command: Command<F>): Command {
   return command
 }

@@ -1,4 +1,4 @@
-/** The table of commands. A command's file is loaded only when it runs, so that none slows the others down. */
+/** The table of commands. The file of a command is loaded only when it runs, to keep start-up fast. */
 import type { Command } from './command.ts'
 
 export interface CommandEntry {
@@ -9,7 +9,7 @@ export interface CommandEntry {
 
 export const commands: readonly CommandEntry[] = [
   { name: 'up', summary: 'start a cluster and example operators on this machine', load: () => import('./up.ts') },
-  { name: 'top', summary: 'show what a running manager is doing', load: () => import('./top.ts') },
+  { name: 'top', summary: 'show the recent activity of a running manager', load: () => import('./top.ts') },
   { name: 'cost', summary: 'show what each hosted operator costs', load: () => import('./cost.ts') },
   { name: 'start', summary: 'start an embedded cluster on this machine', load: () => import('./start.ts') },
   {
@@ -18,42 +18,50 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./apiserver.ts'),
   },
   { name: 'doctor', summary: 'check the connection to a cluster, step by step', load: () => import('./doctor.ts') },
-  { name: 'init', summary: 'begin an operator: a new project that runs', load: () => import('./init.ts') },
+  { name: 'init', summary: 'create a new operator project', load: () => import('./init.ts') },
   {
     name: 'generate',
-    summary: 'write CRDs, roles and resources of your operator, or types of others’ kinds',
+    summary: 'generate CRDs, roles, docs and dependents of an operator, or types of other kinds',
     load: () => import('./generate.ts'),
   },
   { name: 'run', summary: 'run operators on a cluster', load: () => import('./run.ts') },
   {
     name: 'config',
-    summary: 'show a configuration, and where each value comes from',
+    summary: 'show the effective configuration, with the source of each value',
     load: () => import('./config.ts'),
   },
-  { name: 'plan', summary: 'show what an operator would write, and write nothing', load: () => import('./plan.ts') },
+  { name: 'plan', summary: 'show what an operator would write (dry run)', load: () => import('./plan.ts') },
   {
     name: 'operator',
-    summary: 'the commands of the operator contract: what it reads, what it writes, one run on a directory',
+    summary: 'the commands of the operator contract: inputs, outputs, one run on a directory',
     load: () => import('./operator.ts'),
   },
   {
     name: 'test',
-    summary: 'run declarative tests: what goes in, what shall come out',
+    summary: 'run declarative tests: input and expected output',
     load: () => import('./test.ts'),
   },
   {
     name: 'inputs',
-    summary: 'cut the inputs of an operator out of a must-gather, or of a cluster',
+    summary: 'extract the declared inputs of an operator from a must-gather or a cluster',
     load: () => import('./inputs.ts'),
   },
-  { name: 'scorecard', summary: 'examine an operator by what it does', load: () => import('./scorecard.ts') },
+  {
+    name: 'scorecard',
+    summary: 'check whether an operator follows the golden rules',
+    load: () => import('./scorecard.ts'),
+  },
   {
     name: 'simulate',
-    summary: 'try an operator with everything that can go wrong',
+    summary: 'run an operator with injected faults',
     load: () => import('./simulate.ts'),
   },
-  { name: 'sidecar', summary: 'report an application’s state, and act on it', load: () => import('./sidecar.ts') },
+  {
+    name: 'sidecar',
+    summary: 'run beside an application: report its state, run actions on it',
+    load: () => import('./sidecar.ts'),
+  },
   { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./watch.ts') },
-  { name: 'node', summary: 'Node as muster runs it, for the tests of a project', load: () => import('./node.ts') },
+  { name: 'node', summary: 'run the Node of muster, for the tests of a project', load: () => import('./node.ts') },
   { name: 'version', summary: 'print the version', load: () => import('./version.ts') },
 ]

@@ -1,4 +1,4 @@
-/** Prints the configuration that a manager would go by, and where each value of it comes from. */
+/** `muster config`: prints the effective configuration of a manager, with the source of each value. */
 import path from 'node:path'
 import { describeError, MusterError } from '../kube/errors.ts'
 import type { Layer } from '../manager/config/layer.ts'
@@ -13,15 +13,15 @@ import { loadOperator } from './module.ts'
 
 const command: Command = defineCommand({
   usage: '[MODULE…]',
-  details: `Defaults, then what --file or --configmap says, then the environment (MUSTER__leaderElection__leaderElect=true), then
---set: the later wins. MODULEs are operators that are given to the manager; those that the configuration names are loaded,
-so that their own settings are checked, too. Nothing is written. Secrets are not shown.
-Exit code: 0 it is in order, 1 it is not; every problem is named.`,
+  details: `The layers are defaults, --file or --configmap, the environment (MUSTER__leaderElection__leaderElect=true) and --set; later
+ones win. MODULEs are further operators of the manager. Operators that the configuration names are loaded to validate their
+own settings. Nothing is written. Secrets are not shown.
+Exit code: 0 valid, 1 invalid; all problems are printed.`,
   flags: {
     file: { type: 'string', short: 'f', value: 'FILE', help: 'a configuration in YAML or JSON' },
     configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'a configuration in a ConfigMap, key muster.yaml' },
-    set: { type: 'string', value: 'PATH=VALUE', multiple: true, help: 'one setting; as often as you like' },
-    output: { type: 'string', short: 'o', value: 'table|yaml', help: 'how it is printed (default: table)' },
+    set: { type: 'string', value: 'PATH=VALUE', multiple: true, help: 'one setting; may be repeated' },
+    output: { type: 'string', short: 'o', value: 'table|yaml', help: 'output format (default: table)' },
     schema: { type: 'boolean', help: 'print the JSON schema instead, with the sections of the operators' },
     ...connectionFlags,
   },

@@ -1,4 +1,4 @@
-/** The flags by which every command that talks to a cluster finds it. */
+/** The connection flags of all commands that use a cluster. */
 import type { FlagValues } from './command.ts'
 
 export const connectionFlags = {
@@ -10,7 +10,7 @@ export const connectionFlags = {
   context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig (default: its current one)' },
 } as const
 
-/** What `loadConnection` takes, of what was given. */
+/** The given flags as options of `loadConnection`. */
 export function connectionOptions({ kubeconfig, context }: FlagValues<typeof connectionFlags>): {
   readonly kubeconfig?: string
   readonly context?: string

@@ -1,4 +1,4 @@
-/** Shows what each hosted operator costs, and what as many resident processes would. */
+/** `muster cost`: the cost of each hosted operator, compared with one process for each operator. */
 import { durationToMs, parseDuration } from '../kube/duration.ts'
 import { MusterError } from '../kube/errors.ts'
 import { compareWithResident, type Side, usualResident } from '../manager/observability/cost-comparison.ts'
@@ -11,17 +11,17 @@ import { isolateControl } from './control-characters.ts'
 import { managerFlags } from './top.ts'
 
 const command: Command = defineCommand({
-  details: `EVENTS are changes that woke the operator, READS objects and lists that it looked at (no requests), CPU the time of the
-event loop that its runs took; CACHED is its part of the caches, each object divided among those who see it. What nobody
-can be charged with is in the line "shared". docs/running.md tells how each is measured.`,
+  details: `EVENTS are changes that triggered a reconcile, READS objects and lists read from the cache (no requests), CPU is event loop
+time of its runs, CACHED its share of the caches, each object divided among its consumers. The line "shared" has the rest
+of the process. docs/running.md explains how each is measured.`,
   flags: {
     ...managerFlags,
     over: {
       type: 'string',
       value: 'TIME',
-      help: 'what it would come to in that time, such as 24h (default: as counted)',
+      help: 'extrapolate to this time, such as 24h (default: as measured)',
     },
-    'resident-mb': { type: 'string', value: 'N', help: 'memory of a resident process without objects (default: 33)' },
+    'resident-mb': { type: 'string', value: 'N', help: 'memory of a separate process without objects (default: 33)' },
     output: { type: 'string', short: 'o', value: 'json', help: 'print it as JSON' },
   },
   async run({ flags, positionals, out, signal }) {
@@ -136,7 +136,7 @@ export function costLines(report: ManagerReport, overMs: number | undefined, bas
   ].map(isolateControl)
 }
 
-/** A manager that just started has filled its caches and looked at everything: no day is made of starts. */
+/** Right after the start, filling caches and the first reconciles dominate: too early to extrapolate. */
 const soonMs = 600_000
 
 function compared(

@@ -1,4 +1,4 @@
-/** What `muster up` shows: the example operators, a few objects for them, and what to try. */
+/** The contents of `muster up`: example operators, sample objects, and commands to try. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { MusterError } from '../kube/errors.ts'
@@ -7,7 +7,7 @@ import type { UntypedObject } from '../kube/object.ts'
 
 const names = ['memcached', 'database']
 
-/** In a checkout they are sources; in a package they are built, since Node does not load TypeScript from there. */
+/** Sources in a checkout; built in a package, since Node does not load TypeScript from `node_modules`. */
 export function exampleFiles(): readonly string[] {
   return names.map((name) => {
     const places = [`../examples/${name}.js`, `../../examples/${name}/operator.ts`]
@@ -35,7 +35,7 @@ const databases: Resource = {
   namespaced: true,
 }
 
-/** For a cluster that is new. */
+/** For a new cluster. */
 export const samples: readonly (readonly [Resource, UntypedObject])[] = [
   [secrets, secret('sample-password', { password: 'open sesame' })],
   [secrets, secret('orders-sidecar', { token: 'a-token-of-the-simulated-sidecar' })],
@@ -44,7 +44,7 @@ export const samples: readonly (readonly [Resource, UntypedObject])[] = [
   [databases, sample(databases, 'orders', { tokenFrom: 'orders-sidecar', backupTo: '/data/backup.rdb' })],
 ]
 
-/** Says that they were made. */
+/** Marks that the samples were created. */
 export const sampleMark: readonly [Resource, UntypedObject] = [
   { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
   { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'muster-up', namespace: 'default' }, data: {} },
@@ -58,7 +58,7 @@ function secret(name: string, stringData: Readonly<Record<string, string>>): Unt
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' }, stringData }
 }
 
-/** As a shell takes them, each on its own. */
+/** Quoted for a shell, one by one. */
 export const tries: readonly { readonly what: string; readonly command: string; readonly effect: string }[] = [
   {
     what: 'change a CR',

@@ -1,4 +1,4 @@
-/** Walks the way to a cluster one step at a time, so that a broken connection names the step and the cure. */
+/** `muster doctor`: checks a connection step by step, and reports the failing step with its cure. */
 import { systemClock } from '../clock/system-clock.ts'
 import { createClient } from '../client/create-client.ts'
 import { readJson } from '../client/body.ts'

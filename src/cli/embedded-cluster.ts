@@ -1,4 +1,4 @@
-/** What `muster start` and `muster apiserver` have in common: a cluster on loopback, and a kubeconfig that leads to it. */
+/** What `muster start` and `muster apiserver` share: an embedded cluster on loopback, and its kubeconfig. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -16,33 +16,33 @@ import { MusterError } from '../kube/errors.ts'
 import { runningCluster } from './running-cluster.ts'
 
 export interface EmbeddedClusterOptions {
-  /** As the flag gives it. @default a free one */
+  /** The value of the flag. @default a free port */
   readonly port: string | undefined
   /** The kubeconfig to write. */
   readonly kubeconfig: string
-  /** Where everything is kept. @default nowhere: it ends with the process */
+  /** The folder of the data. @default in memory only */
   readonly folder: string | undefined
-  /** A must-gather directory to fill it from. Then nothing is deleted for want of an owner, which may not be in it. */
+  /** A must-gather directory to load. Garbage collection is off then, since owners may be missing in it. */
   readonly importFrom?: string | undefined
-  /** A must-gather directory to write when it ends. */
+  /** A must-gather directory to write at the end. */
   readonly exportTo?: string | undefined
   readonly warn?: ((line: string) => void) | undefined
-  /** Simulated nodes, as the flag gives them; none means that workloads do not live. @default none */
+  /** Number of simulated nodes, the value of the flag; without nodes workloads are not simulated. @default none */
   readonly nodes?: string | undefined
   readonly signal: AbortSignal
   ready(cluster: ReadyCluster): void
 }
 
-/** It answers. */
+/** A cluster that accepts requests. */
 export interface ReadyCluster {
   readonly url: string
-  /** What a shell needs to reach it. */
+  /** The shell command that sets KUBECONFIG. */
   readonly use: string
-  /** What there is to say about its data. */
+  /** A remark about its data. */
   readonly note: string
 }
 
-/** The cluster starts before the work and ends after it. */
+/** Starts the cluster, runs the work, and stops the cluster. */
 export async function besideEmbeddedCluster(
   options: Omit<EmbeddedClusterOptions, 'signal' | 'ready'>,
   work: (cluster: ReadyCluster) => Promise<void>,
@@ -51,7 +51,7 @@ export async function besideEmbeddedCluster(
   const ready = Promise.withResolvers<ReadyCluster>()
   const ending = runEmbeddedCluster({ ...options, signal: end.signal, ready: ready.resolve })
   try {
-    // Where it cannot start, that is what there is to tell.
+    // A failed start is the error to report.
     const cluster = await Promise.race([ready.promise, ending])
     if (cluster) await work(cluster)
   } finally {
@@ -60,7 +60,7 @@ export async function besideEmbeddedCluster(
   }
 }
 
-/** Runs until the signal. */
+/** Runs until the signal is aborted. */
 export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promise<void> {
   const { kubeconfig, signal } = options
   const port = readPort(options.port)
@@ -79,7 +79,7 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
     try {
       writeKubeconfig(kubeconfig, listener, token)
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
-      // Who reads that line takes a moment to ask; what goes wrong meanwhile is told to those who do.
+      // Clients take a moment to connect after that line; an error in the meantime is returned to them.
       Promise.all([opened.server.wake(), listener.prepare()]).catch(() => undefined)
       await aborted(signal)
     } finally {
@@ -103,7 +103,7 @@ async function open(
   rootCa: string,
 ): Promise<Opened> {
   const count = readNodes(nodes)
-  // A directory that was gathered may be a part of a cluster: nothing is added to it, and nothing taken away.
+  // A must-gather may be a part of a cluster: nothing is added to it, and nothing is garbage-collected.
   const isWhole = importFrom === undefined
   const common = { clock: systemClock, collectGarbage: isWhole, serviceAccounts: isWhole, rootCa }
   const opened =
@@ -117,7 +117,7 @@ async function open(
           const access = { tokens, signingKey: signingKeyIn(folder) }
           return await openLazyApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
         })
-  // Nodes and what runs on them do not wait to be asked.
+  // Simulated nodes and workloads start without a request.
   if (count > 0) await opened.server.wake()
   return opened
 }
@@ -140,7 +140,7 @@ function inFolder(kept: JournalFolder, build: (kept: JournalFolder) => Promise<D
   }
 }
 
-/** The key that signs service accounts' tokens stays with the data, so that tokens outlive a restart. */
+/** The signing key of service account tokens is stored with the data, so that tokens survive a restart. */
 const signingKeyPlace = (folder: string): string => path.join(folder, 'service-accounts.pem')
 
 function signingKeyIn(folder: string): string {
@@ -150,14 +150,14 @@ function signingKeyIn(folder: string): string {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
   const file = signingKeyPlace(folder)
   const draft = `${file}.draft`
-  // A crash leaves all of it or none.
+  // Atomic: a crash leaves the whole file or none.
   rmSync(draft, { force: true })
   writeFileSync(draft, pem, { mode: 0o600, flag: 'wx', flush: true })
   renameSync(draft, file)
   return pem
 }
 
-/** Undefined where there is none yet. @throws SigningKeyInvalid */
+/** Undefined if there is no key yet. @throws SigningKeyInvalid */
 function keptSigningKey(folder: string): string | undefined {
   const file = signingKeyPlace(folder)
   let pem: string
@@ -192,9 +192,9 @@ function readPort(text: string | undefined): number {
   throw new MusterError('InvalidFlag', `--port ${text}: not a port. Give a number from 0 to 65535.`)
 }
 
-/** Readable for its owner alone, also where a file was there before. */
+/** Readable by its owner only, even if the file existed before. */
 function writeKubeconfig(file: string, { url, ca }: ServerListener, token: string): void {
-  // Written by hand: none of this needs quoting, and a YAML library takes longer to load than the server to start.
+  // Without a YAML library: nothing here needs quoting, and loading the library takes longer than starting the server.
   const text = `apiVersion: v1
 kind: Config
 clusters:
@@ -219,7 +219,7 @@ current-context: muster
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
 }
 
-/** `check` looks at what else is in it, before anybody is told that the cluster is ready. @throws OutputUnwritable */
+/** `check` validates the folder before the cluster is announced as ready. @throws OutputUnwritable */
 async function openData(folder: string, check: () => void): Promise<JournalFolder> {
   let kept: JournalFolder | undefined
   try {
@@ -233,7 +233,7 @@ async function openData(folder: string, check: () => void): Promise<JournalFolde
   }
 }
 
-/** As a shell reads it. */
+/** Quoted for a shell. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

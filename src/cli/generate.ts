@@ -1,4 +1,4 @@
-/** Writes what follows from an operator and its kinds, or begins what its author goes on with. */
+/** `muster generate`: files that derive from an operator and its kinds, and stubs of dependents. */
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { makeFolder } from '../system/folder.ts'
@@ -15,27 +15,35 @@ const flags = {
     value: 'PATH',
     help: 'folder to write to (default: standard output); resource: the file (default: beside its owner’s kind)',
   },
-  from: { type: 'string', value: 'FILE', help: 'resource: a manifest to begin with; what a server set is left out' },
+  from: {
+    type: 'string',
+    value: 'FILE',
+    help: 'resource: a manifest to start from; fields set by the server are dropped',
+  },
   for: {
     type: 'string',
     value: 'MODULE#KIND',
-    help: 'resource: the kind whose CRs it is kept for (default: the one in src/kind.ts)',
+    help: 'resource: the kind of the owning CRs (default: the one in src/kind.ts)',
   },
-  crd: { type: 'string', value: 'FILE', help: 'resource: the CRD of KIND, where it is not built in' },
-  stdout: { type: 'boolean', help: 'resource: show it, write nothing' },
-  name: { type: 'string', value: 'NAME', help: 'rbac: of service account and roles (default: as the operator)' },
+  crd: { type: 'string', value: 'FILE', help: 'resource: the CRD of KIND, if it is not built in' },
+  stdout: { type: 'boolean', help: 'resource: print it, write nothing' },
+  name: {
+    type: 'string',
+    value: 'NAME',
+    help: 'rbac: name of the service account and roles (default: that of the operator)',
+  },
   namespace: {
     type: 'string',
     short: 'n',
     value: 'NAME,…',
-    help: 'rbac: the namespaces that are served, with a Role in each (default: all, with a ClusterRole)',
+    help: 'rbac: namespaces of the operator, with a Role in each (default: all, with a ClusterRole)',
   },
   account: {
     type: 'string',
     value: 'NAMESPACE',
-    help: 'rbac: where the service account is (default: the first that is served, else default)',
+    help: 'rbac: namespace of the service account (default: the first of --namespace, else default)',
   },
-  file: { type: 'string', short: 'f', value: 'FILE', help: 'rbac: the configuration of the manager that runs it' },
+  file: { type: 'string', short: 'f', value: 'FILE', help: 'rbac: the configuration of the manager' },
   set: {
     type: 'string',
     value: 'PATH=VALUE',
@@ -48,13 +56,13 @@ const flags = {
 type GenerateFlags = FlagValues<typeof flags>
 
 interface Generator {
-  /** How its argument is called. */
+  /** The name of its argument. */
   readonly takes: string
   readonly flags: readonly (keyof typeof flags)[]
   run(argument: string, invocation: Invocation<typeof flags>): Promise<void>
 }
 
-// Each is loaded when it is asked for.
+// Each generator is loaded when it is used.
 const generators: Readonly<Record<string, Generator>> = {
   crd: {
     takes: 'MODULE',
@@ -89,13 +97,13 @@ const generators: Readonly<Record<string, Generator>> = {
 
 const command: Command = defineCommand({
   usage: 'crd MODULE | types FILE | docs MODULE | rbac MODULE | resource KIND',
-  details: `crd       the CustomResourceDefinitions of the kinds that a module, or its operator, has
-types     TypeScript types of a kind that others define, from a file with its CRD
+  details: `crd       the CustomResourceDefinitions of the kinds of a module or its operator
+types     TypeScript types of a kind of another project, from a file with its CRD
 docs      reference pages of those kinds, in Markdown
-rbac      a service account and the smallest roles that will do: one for the operator of a module, one for the manager
-          that runs it. What the manager needs follows from its configuration (--file, --set); without one, it may lead
-resource  a file with a resource to fill in. KIND is a kind or a short name, with its apiVersion where there are several:
-          Service, deploy, events.k8s.io/v1/Event. What is there already is never overwritten.`,
+rbac      a service account and minimal roles: one for the operator of a module, one for its manager. The role of the
+          manager derives from its configuration (--file, --set); without one it allows leader election
+resource  the source of a dependent, to be completed. KIND is a kind or a short name, with its apiVersion if it is ambiguous:
+          Service, deploy, events.k8s.io/v1/Event. Existing files are never overwritten.`,
   flags,
   async run(invocation) {
     const [what = '', argument, ...rest] = invocation.positionals
@@ -123,7 +131,7 @@ function checkFlags(what: string, generator: Generator, given: GenerateFlags): v
   if (foreign !== undefined) throw new MusterError('InvalidFlag', `generate ${what} has no --${foreign}.`)
 }
 
-/** These are made anew each time: what was made before may be written over. */
+/** Derived files: they are overwritten each time. */
 function put(made: readonly Made[], folder: string | undefined, print: (line: string) => void): void {
   for (const { name, text } of made) {
     if (folder === undefined) print(text.trimEnd())
@@ -151,7 +159,7 @@ async function resource(kind: string, { flags: given, out, err }: Invocation<typ
   err(`Fill it in, and add ${made.name} to the resources of your controller.`)
 }
 
-/** Where `muster init` puts the kind. */
+/** The file in which `muster init` puts the kind. */
 function usualOwner(): string {
   const usual = path.join('src', 'kind.ts')
   if (existsSync(usual)) return usual

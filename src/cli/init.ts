@@ -1,4 +1,4 @@
-/** Begins an operator: a project that passes its test and runs as it is. */
+/** `muster init`: creates an operator project that passes its test and runs as it is. */
 import { existsSync } from 'node:fs'
 import { readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -12,15 +12,15 @@ import { kindFor, type MusterOrigin, projectFiles } from './init/project.ts'
 
 const command: Command = defineCommand({
   usage: 'NAME',
-  details: `Makes the folder NAME with an operator in it: a kind, a resource, a test. Then: cd NAME, npm install, npm test,
-npm start. The kind is called after NAME: web-shop, or web-shop-operator, is about WebShops. Nothing is overwritten.`,
+  details: `Creates the folder NAME with an operator: a kind, a dependent, a test. Then: cd NAME, npm install, npm test, npm start.
+The kind is named after NAME: web-shop or web-shop-operator has the kind WebShop. Nothing is overwritten.`,
   flags: {
-    dir: { type: 'string', value: 'DIR', help: 'folder to make (default: NAME); one that is there must be empty' },
+    dir: { type: 'string', value: 'DIR', help: 'folder to create (default: NAME); an existing one must be empty' },
     group: { type: 'string', value: 'GROUP', help: 'API group of the kind (default: example.com)' },
     muster: {
       type: 'string',
       value: 'SPEC',
-      help: 'what the project installs as muster, as npm reads it (default: this checkout, else this version)',
+      help: 'npm specifier of muster in the project (default: this checkout, else this version)',
     },
   },
   async run({ flags, positionals, out }) {
@@ -51,7 +51,7 @@ npm start. The kind is called after NAME: web-shop, or web-shop-operator, is abo
   },
 })
 
-/** The kind that follows from the names, if they will do. */
+/** The kind that derives from the names. @throws InvalidFlag for an invalid name */
 function checkNames(name: string, group: string): string {
   const [problem] = checkDns1035Label(name)
   if (problem !== undefined) throw new MusterError('InvalidFlag', `NAME "${name}": it ${problem}.`)
@@ -67,7 +67,7 @@ function checkNames(name: string, group: string): string {
   return kind
 }
 
-/** What the project's files import beside built-in kinds. */
+/** Names that the project's files import beside built-in kinds. */
 const taken: ReadonlySet<string> = new Set(['ObjectOf'])
 
 async function makeEmpty(folder: string): Promise<void> {
@@ -92,10 +92,10 @@ async function ownManifest(): Promise<{
   return JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Awaited<ReturnType<typeof ownManifest>>
 }
 
-/** From a checkout the project takes the checkout; from a package, the version of the package. */
+/** In a checkout, the project uses the checkout; in a package, the version of the package. */
 async function originOf(given: string | undefined, version: string, folder: string): Promise<MusterOrigin> {
   const isCheckout = given === undefined && existsSync(path.join(root, 'scripts', 'setup.cjs'))
-  // Relative, as npm itself writes it: the two may move together.
+  // Relative, as npm writes it, so that both can be moved together.
   const link = async (): Promise<string> => `file:${path.relative(await realpath(folder), await realpath(root))}`
   return { isCheckout, spec: given ?? (isCheckout ? await link() : version) }
 }

@@ -1,4 +1,4 @@
-/** Makes the input directory of an operator: of a must-gather, or of a cluster. */
+/** `muster inputs`: extracts the input directory of an operator from a must-gather or a cluster. */
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
@@ -15,20 +15,20 @@ import { entriesOf, readNamedFile, writing } from './named-file.ts'
 
 const command: Command = defineCommand({
   usage: 'from-must-gather DIR | from-cluster',
-  details: `Writes what an operator declares to read, and nothing else, as an input directory: of a must-gather directory, or of a
-cluster. Namespaces and discovery are kept. One of --operator, --binary and --input-resources says what is declared.`,
+  details: `Writes the declared inputs of an operator as an input directory, from a must-gather directory or a cluster. Namespaces and
+discovery are kept. One of --operator, --binary and --input-resources provides the declaration.`,
   flags: {
     ...connectionFlags,
     operator: { type: 'string', value: 'MODULE', help: 'a file that exports an operator' },
     binary: {
       type: 'string',
       value: 'PROGRAM',
-      help: 'a program that keeps the contract; asked for its input-resources',
+      help: 'a program that implements the contract; its input-resources are used',
     },
-    'input-resources': { type: 'string', value: 'FILE', help: 'what a program has answered to input-resources' },
-    'output-dir': { type: 'string', value: 'DIR', help: 'where it is written' },
-    redact: { type: 'boolean', help: 'replace the values of Secrets, equal ones alike' },
-    strict: { type: 'boolean', help: 'a file that cannot be read is an error (default: it is named and left out)' },
+    'input-resources': { type: 'string', value: 'FILE', help: 'the output of input-resources of a program' },
+    'output-dir': { type: 'string', value: 'DIR', help: 'folder to write to' },
+    redact: { type: 'boolean', help: 'replace the values of Secrets, equal ones by equal text' },
+    strict: { type: 'boolean', help: 'an unreadable file is an error (default: it is reported and skipped)' },
   },
   async run({ flags, positionals, out, err }) {
     const [from, folder, ...more] = positionals
@@ -38,7 +38,7 @@ cluster. Namespaces and discovery are kept. One of --operator, --binary and --in
     }
     const outputDir = flags['output-dir']
     if (outputDir === undefined) throw new MusterError('InvalidFlag', '--output-dir is required.')
-    // What lay there before would be read as a part of it.
+    // Existing files would be read as part of it.
     const there = await entriesOf('output-dir', outputDir)
     if (there.length > 0) throw new MusterError('AlreadyThere', `${outputDir} is not empty.`)
     const { list, resources } = await declared(flags.operator, flags.binary, flags['input-resources'])
@@ -90,7 +90,7 @@ async function declared(
   const running = { program: { command: binary! }, clock: systemClock, network: 'open' } as const
   const { code, stdout, stderr, trouble } = await runProgram(running, ['input-resources'])
   if (code !== 0) {
-    // Its last words tell most, and fit in the line.
+    // The end of the output is the most informative part.
     const said = stderr.trim().split('\n').at(-1) ?? ''
     const how = `${trouble ?? `exit code ${code}`}${said === '' ? '' : ` (${said})`}`
     throw new MusterError('ExternalFailed', `${binary} input-resources: ${how}.`)

@@ -1,4 +1,4 @@
-/** Installs the kinds that operators define, and waits until the server serves them. */
+/** Installs the CRDs of operators, and waits until the API server serves them. */
 import type { Client } from '../client/client.ts'
 import { isConditionTrue } from '../kube/condition.ts'
 import type { Resource } from '../kube/kind.ts'
@@ -13,7 +13,7 @@ const crds: Resource = {
   namespaced: false,
 }
 
-/** Not by force: a CRD that somebody else keeps in another shape is theirs, and the conflict names them. */
+/** Without force: a CRD that another field manager owns with other contents is a conflict that names the manager. */
 export async function installKinds(client: Client, { name, kinds }: Operator, signal: AbortSignal): Promise<void> {
   for (const kind of kinds) {
     const crd = kind.crd() as CustomResourceDefinition & { readonly metadata: { readonly name: string } }

@@ -1,11 +1,11 @@
-/** The command line: finds the command in the table, parses its flags, prints what went wrong in one line. */
+/** Entry point of the command line: finds the command, parses its flags, prints an error in one line. */
 import { enableCompileCache } from 'node:module'
 import { describeError, MusterError } from '../kube/errors.ts'
 import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
 import { type CommandEntry, commands } from './commands.ts'
 import { nearest } from '../kube/nearest.ts'
 
-// Commands are loaded after this line, so their second start finds them compiled.
+// Before commands are loaded, so that the next start finds their compiled code.
 enableCompileCache()
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -14,7 +14,7 @@ const err = (line: string): void => void process.stderr.write(`${line}\n`)
 function overview(): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const rows = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-  return ['usage: muster COMMAND [flags]', '', ...rows, '', 'muster help COMMAND tells more of one.'].join('\n')
+  return ['usage: muster COMMAND [flags]', '', ...rows, '', 'muster help COMMAND describes one command.'].join('\n')
 }
 
 async function help(entry: CommandEntry): Promise<string> {
@@ -64,12 +64,12 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   return await command.run({ flags: flags as FlagValues<Flags>, positionals, out, err, signal })
 }
 
-/** Ctrl-C asks for a clean end; once more, a moment later, for the end. */
+/** The first Ctrl-C starts a clean shutdown; a second one, at least a second later, exits at once. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
   let askedAt = 0
   const ask = (): void => {
-    // A terminal tells the whole group of processes, and `bin/muster` passes on what it is told: one key comes twice.
+    // The terminal signals the whole process group, and `bin/muster` forwards its signal: one Ctrl-C arrives twice.
     if (stop.signal.aborted && performance.now() - askedAt > 1000) process.exit(130)
     if (!stop.signal.aborted) askedAt = performance.now()
     stop.abort()
@@ -78,10 +78,10 @@ function stopSignal(): AbortSignal {
   return stop.signal
 }
 
-// A reader that went away (`muster … | head`) is no error of ours.
+// A closed pipe (`muster … | head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
-// No await: what is built of this file must do without one at its top.
+// The build of this file does not support a top-level await.
 main(process.argv.slice(2)).then(
   (code) => (process.exitCode = code),
   (error: unknown) => {

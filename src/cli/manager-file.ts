@@ -1,6 +1,6 @@
 /**
- * Where a manager that runs on this machine is found: `.muster/manager.json` in the folder that it was started in, for its
- * owner alone. `muster top` and `muster cost` read it, so that nobody has to remember a port.
+ * `.muster/manager.json`: the address of the manager that was started in a folder, readable by its owner only. `muster top`
+ * and `muster cost` read it, so that no port has to be given.
  */
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -10,7 +10,7 @@ import { trimEnd } from '../kube/trim-end.ts'
 import { type ManagerReport, readReport } from '../manager/observability/report.ts'
 
 interface ManagerFile {
-  /** Of its status server. */
+  /** The URL of its status server. */
   readonly url: string
   readonly pid: number
 }
@@ -18,13 +18,13 @@ interface ManagerFile {
 const place = (folder: string): string => path.join(folder, '.muster', 'manager.json')
 
 export interface WrittenManagerFile {
-  /** The manager that the file names instead: it was started here before, and still answers. */
+  /** The manager that the file names instead: started here before, and still running. */
   readonly other: ManagerFile | undefined
   /** Removes the file, if it is this manager's. */
   remove(this: void): void
 }
 
-/** A second manager in the folder leaves the file of the first alone, and so has none. */
+/** A second manager in the folder leaves the file of the first unchanged, and has none. */
 export async function writeManagerFile(url: string, folder = '.'): Promise<WrittenManagerFile> {
   const file = place(folder)
   const own = `${JSON.stringify({ url, pid: process.pid } satisfies ManagerFile)}\n`
@@ -33,7 +33,7 @@ export async function writeManagerFile(url: string, folder = '.'): Promise<Writt
   rmSync(draft, { force: true })
   writeFileSync(draft, own, { mode: 0o600, flag: 'wx' })
   try {
-    // Whole or not at all, and never in the place of another: of two that start at once, one has it.
+    // Atomic and exclusive: of two managers that start at once, one creates it.
     while (!linked(draft, file)) {
       const before = textOf(file)
       const other = await runningHere(folder)
@@ -46,7 +46,7 @@ export async function writeManagerFile(url: string, folder = '.'): Promise<Writt
   return {
     other: undefined,
     remove() {
-      // By all that it says, and not by the process id: two containers have the same.
+      // Compared as a whole: two containers may have the same process id.
       if (textOf(file) === own) rmSync(file, { force: true })
     },
   }
@@ -79,7 +79,7 @@ export function readManagerFile(folder = '.'): ManagerFile | undefined {
   }
 }
 
-/** Where to ask: what the flag says, else what was left here. @throws ManagerNotFound */
+/** The URL of the flag, else that of the file. @throws ManagerNotFound */
 export function managerUrl(flag: string | undefined, folder = '.'): string {
   const url = flag ?? readManagerFile(folder)?.url
   if (url === undefined) throw new MusterError('ManagerNotFound', `There is no ${place(folder)}: none runs here.`)
@@ -108,7 +108,7 @@ export async function fetchReport(url: string, signal?: AbortSignal): Promise<Ma
   return report
 }
 
-/** Whether one answers that was started in the folder, and by whom. */
+/** The running manager that was started in the folder, if any. */
 export async function runningHere(folder = '.'): Promise<ManagerFile | undefined> {
   const file = readManagerFile(folder)
   if (!file) return undefined
@@ -128,7 +128,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A URL may hold a password. */
+/** Without credentials: a URL may contain a password. */
 function originOf(url: string): string {
   return new URL(url).origin
 }

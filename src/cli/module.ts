@@ -1,4 +1,4 @@
-/** What a person names on the command line, loaded: a file that exports an operator, or kinds. See `manager/loading`. */
+/** Loads modules named on the command line: a file that exports an operator, or kinds. See `manager/loading`. */
 import type { Kind } from '../operator/kind.ts'
 import type { Operator } from '../operator/operator.ts'
 import {
@@ -10,7 +10,7 @@ import {
   unusable,
 } from '../manager/loading/module.ts'
 
-/** A kind, and the name that its file exports it under. */
+/** A kind, and the name of its export. */
 export interface ExportedKind {
   readonly name: string
   readonly kind: Kind
@@ -21,14 +21,14 @@ export interface ExportedKind {
 }
 
 /**
- * `anew`: what the file has kept in its memory since it was loaded last is gone, as after a restart.
+ * `anew`: loads the file again without its module state, as after a restart.
  * @throws ModuleUnusable
  */
 export async function loadOperator(reference: string, options: { readonly anew?: boolean } = {}): Promise<Operator> {
   return operatorOfModule(await loadModule(reference, options))
 }
 
-/** Everything that a file exports. @throws ModuleUnusable */
+/** All exports of a file. @throws ModuleUnusable */
 export async function loadExports(file: string): Promise<Readonly<Record<string, unknown>>> {
   return (await loadModule(file)).exported
 }
@@ -59,7 +59,7 @@ export async function loadKind(reference: string): Promise<ExportedKind> {
   throw unusable(`${file} exports no kind: make one with defineKind and export it.`)
 }
 
-// By its looks: the project may have a muster of its own, and that one made it.
+// By its structure: the project may have its own copy of muster, whose classes differ.
 function isKind(value: unknown): value is Kind {
   return isObject(value) && typeof value['crd'] === 'function' && isObject(value['definition'])
 }

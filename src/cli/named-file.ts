@@ -1,6 +1,6 @@
 /**
- * Files and folders that a person names on the command line. Paths are mistyped, and belong to others: whoever reads or writes
- * one says which it was and why it did not work, in one line, and never with the words of the system alone.
+ * Files and folders named on the command line. An error names the flag, the path and the reason in one line, instead of the
+ * raw system error.
  */
 import { closeSync, statSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const words: Readonly<Record<string, string>> = {
   ELOOP: 'its links go round in circles',
 }
 
-/** Why the system refused something, without its own words. */
+/** The reason of a system error, in words. */
 function reasonOf(error: unknown): string {
   const code = errorCode(error) ?? 'for an unknown reason'
   return words[code] ?? code
@@ -35,16 +35,16 @@ export async function readNamedFile(flag: string, file: string): Promise<string>
 }
 
 /**
- * A file that will be written at the end of something long: whether it can be is known before that begins.
- * @throws OutputUnwritable, and so does what it returns
+ * A file that is written at the end of a long operation: checked to be writable before that begins.
+ * @throws OutputUnwritable, and so does the returned function
  */
 export function openNamedFile(flag: string, file: string): (text: string) => void {
-  // What it held before stays until there is something new.
+  // The old contents stay until the new ones are written.
   writing(flag, file, () => closeSync(openSync(file, 'a')))
   return (text) => writing(flag, file, () => writeFileSync(file, text))
 }
 
-/** What a folder holds; nothing, too, where there is none yet. @throws OutputUnwritable where none can be */
+/** The entries of a folder; empty if it does not exist. @throws OutputUnwritable if it cannot be a folder */
 export async function entriesOf(flag: string, folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)
@@ -54,10 +54,10 @@ export async function entriesOf(flag: string, folder: string): Promise<readonly 
   }
 }
 
-/** Makes a folder that holds nothing; what it held before is gone. @throws OutputUnwritable */
+/** Creates the folder, or empties it. @throws OutputUnwritable */
 export function emptyFolder(flag: string, folder: string): void {
   writing(flag, folder, () => {
-    // A file of that name is somebody's.
+    // A file of that name is not removed.
     const about = statSync(folder, { throwIfNoEntry: false })
     if (about && !about.isDirectory()) throw Object.assign(new Error(folder), { code: 'ENOTDIR' })
     rmSync(folder, { recursive: true, force: true })
@@ -65,7 +65,7 @@ export function emptyFolder(flag: string, folder: string): void {
   })
 }
 
-/** What the system says against `work` is said of the path. @throws OutputUnwritable */
+/** Reports a system error of `work` with the path. @throws OutputUnwritable */
 export function writing<T>(flag: string, place: string, work: () => T): T {
   try {
     return work()
@@ -74,7 +74,7 @@ export function writing<T>(flag: string, place: string, work: () => T): T {
   }
 }
 
-/** OutputUnwritable, unless it is an error that says what is wrong by itself. */
+/** OutputUnwritable, unless the error already explains itself. */
 export function unwritable(flag: string, place: string, cause: unknown): MusterError {
   if (cause instanceof MusterError) return cause
   return new MusterError('OutputUnwritable', `--${flag} ${place} cannot be written: ${reasonOf(cause)}.`, { cause })

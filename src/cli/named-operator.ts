@@ -1,4 +1,4 @@
-/** An operator by the name that a configuration, `muster.yaml`, gives it: from a file, from a package, or a program. */
+/** Finds an operator by its name in `muster.yaml`: from a file, from a package, or a program. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -14,18 +14,18 @@ const usual = 'muster.yaml'
 export interface NamedOperator {
   readonly name: string
   readonly section: OperatorSettings
-  /** Of the whole configuration. */
+  /** The settings of the whole configuration. */
   readonly settings: Settings
-  /** The configuration. */
+  /** The configuration file. */
   readonly file: string
-  /** Into this process, whatever its level: for one that is no program. @throws ModuleUnusable, InvalidConfiguration */
+  /** Loads it into this process, whatever its isolation level; not for programs. @throws ModuleUnusable, InvalidConfiguration */
   load(): Promise<{ readonly operator: Operator; readonly config: Readonly<Record<string, unknown>> }>
 }
 
 /**
- * Undefined: it is no name, but a file. What the configuration in `folder` names goes before a file that is called so;
- * `./NAME` is the file.
- * @throws ModuleUnusable when it is neither; InvalidConfiguration
+ * Undefined: the word is a file, not a name. A name in the configuration of `folder` takes precedence over a file of that
+ * name; `./NAME` is always the file.
+ * @throws ModuleUnusable if it is neither; InvalidConfiguration
  */
 export async function namedOperator(word: string, folder = '.'): Promise<NamedOperator | undefined> {
   if (/[./#]/.test(word)) return undefined
@@ -60,7 +60,7 @@ export async function namedOperator(word: string, folder = '.'): Promise<NamedOp
         ...section,
         isolation: 'inline',
       })
-      // Now that it is known what it can be told, that is checked, and its defaults are filled in.
+      // With its schema loaded, its own settings are validated and defaulted.
       const { configuration } = await composeConfiguration(layers, { environment, operators: [operator] })
       const config = configuration.settings.operators[word]!.config as Readonly<Record<string, unknown>>
       return { operator, config }

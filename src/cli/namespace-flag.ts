@@ -2,7 +2,7 @@
 import { MusterError } from '../kube/errors.ts'
 import { checkDnsLabel } from '../kube/name.ts'
 
-/** @throws InvalidFlag for what is no name of a namespace */
+/** @throws InvalidFlag for an invalid namespace name */
 export function readNamespaces(text: string | undefined): readonly string[] | undefined {
   const names = text?.split(',').map((name) => name.trim())
   for (const name of names ?? []) {

@@ -1,6 +1,6 @@
 /**
- * Node as muster runs it: the pinned one in a checkout, with what it needs to find the sources; the one that started it
- * elsewhere. A project's tests run on it, whatever Node comes first on the path.
+ * `muster node`: runs the Node of muster: in a checkout the pinned one, with the condition that resolves the sources; else the
+ * one that runs this command. The tests of a project use it, whatever Node is first on the path.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { type Command, defineCommand } from './command.ts'
 
 const command: Command = defineCommand({
   usage: 'ARGUMENTS',
-  details: 'All that follows is for Node: muster node --test runs the tests of a project.',
+  details: 'All arguments are passed to Node: muster node --test runs the tests of a project.',
   flags: {},
   verbatim: true,
   async run({ positionals, signal }) {

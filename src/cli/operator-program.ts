@@ -1,6 +1,6 @@
 /**
- * A command of the contract, answered by a program that the configuration names: behind the walls, within the limits and with
- * the environment that a manager would give it.
+ * A command of the contract for a program of the configuration, run with the same sandbox, limits and environment as under a
+ * manager.
  */
 import {
   chmodSync,
@@ -36,7 +36,7 @@ import type { Settings } from '../manager/config/settings.ts'
 export interface ProgramCommand {
   readonly name: string
   readonly section: OperatorSettings & { readonly program: ProgramSettings }
-  /** The configuration: paths in it start from its folder, and the program may not read it. */
+  /** The configuration file: its paths are relative to its folder, and the program may not read it. */
   readonly file: string
   readonly settings: Settings
   readonly words: readonly string[]
@@ -45,7 +45,7 @@ export interface ProgramCommand {
   readonly signal: AbortSignal
 }
 
-/** Resolves to its exit code. @throws ModuleUnusable, NetworkNotCut; for a live run whatever a kubeconfig can lack */
+/** Resolves to the exit code. @throws ModuleUnusable, NetworkNotCut; for a live run also errors of the kubeconfig */
 export async function runProgramCommand(asked: ProgramCommand): Promise<number> {
   const { name, section, file, err, signal } = asked
   const [command, ...given] = asked.words
@@ -101,7 +101,7 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   }
 }
 
-/** Where the program can read it: under a manager that is root it has another uid, and inputs are their owner's alone. */
+/** A copy that the program can read: started by root it has another uid, and inputs are readable by their owner only. */
 function shared(input: string, folder: string): string {
   if (process.getuid?.() !== 0) return input
   const within = (place: string): readonly string[] => [
@@ -121,7 +121,7 @@ function collecting(folder: string): string {
   return place
 }
 
-/** A link that an earlier run has left there is replaced, and never written through. */
+/** Replaces a link that an earlier run left, instead of writing through it. */
 function handOver(from: string, to: string): void {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
@@ -136,7 +136,7 @@ function handOver(from: string, to: string): void {
   }
 }
 
-/** What the context in use refers to. */
+/** The cluster and user of the current context. */
 async function filesOf(kubeconfig: string): Promise<readonly string[]> {
   const parsed = await parseKubeconfig(readFileSync(kubeconfig, 'utf8'), kubeconfig, { file: true })
   const { contexts, clusters, users, currentContext = '' } = parsed
@@ -150,7 +150,7 @@ async function filesOf(kubeconfig: string): Promise<readonly string[]> {
 
 const paths: ReadonlySet<string> = new Set(['--input-dir', '--output-dir', '--kubeconfig'])
 
-/** Paths as seen from here: the program may start elsewhere. */
+/** Absolute paths: the program may start in another folder. */
 function fromHere(words: readonly string[]): readonly string[] {
   const apart = words.flatMap((word) => {
     const [flag = '', ...value] = word.split('=')
@@ -164,7 +164,7 @@ function valueOf(flag: string, words: readonly string[]): string | undefined {
   return at < 0 ? undefined : words[at + 1]
 }
 
-/** @throws InvalidFlag where there are several: a program is given one */
+/** @throws InvalidFlag for several files: a program gets one */
 function usualKubeconfig(): string {
   const files = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
   if (files.length > 1) {
@@ -173,7 +173,7 @@ function usualKubeconfig(): string {
   return path.resolve(files[0] ?? path.join(homedir(), '.kube', 'config'))
 }
 
-/** As a proxy is asked for it: `127.0.0.1:6443`. */
+/** The form that a proxy request uses: `127.0.0.1:6443`. */
 function addressOf(server: string): string {
   const { hostname, port, protocol } = new URL(server)
   return `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`

@@ -1,4 +1,4 @@
-/** The commands of the operator contract, for an operator in a file, or one that a configuration names. */
+/** `muster operator`: the commands of the operator contract, for an operator in a file or in a configuration. */
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
@@ -6,20 +6,20 @@ import { namedOperator } from './named-operator.ts'
 
 const command: Command = defineCommand({
   usage: 'MODULE|NAME COMMAND [flags]',
-  details: `MODULE is a file that exports an operator, as for "muster run"; NAME is one of ./muster.yaml, and runs with the settings that
-it has there: from a file, from a package, or a program, which runs behind its walls.
+  details: `MODULE is a file that exports an operator, as for "muster run"; NAME is one of ./muster.yaml, with its
+settings: from a file, from a package, or a program, which runs in its sandbox.
 COMMAND is one of the contract's:
-  input-resources                     what it reads, as YAML
-  output-resources                    what it writes, as YAML
+  input-resources                     its inputs, as YAML
+  output-resources                    its outputs, as YAML
   apply-configuration                 runs once on a directory, with no network:
     --input-dir DIR                     a must-gather directory
-    --output-dir DIR                    where what it wants is written; give a fresh one
-    --now TIME                          where its clock stands, as 2026-01-31T12:00:00Z (default: now)
+    --output-dir DIR                    for its mutations; must be new
+    --now TIME                          its clock, such as 2026-01-31T12:00:00Z (default: now)
     --controllers A,-B,*                which of its controllers run (default: *)
     --strict                            a file that cannot be read is an error (default: it is named and left out)
   apply-configuration-live            the same, and may reach the user-workload cluster:
     --kubeconfig FILE                   how (default: as usual)
-Exit code: 0 all is well, 1 a controller failed or wrote what it did not declare. See docs/contract.md.`,
+Exit code: 0 success, 1 a controller failed or wrote an undeclared object. See docs/contract.md.`,
   flags: {},
   verbatim: true,
   async run({ positionals, out, err, signal }) {
@@ -35,12 +35,12 @@ Exit code: 0 all is well, 1 a controller failed or wrote what it did not declare
       const code = await runProgramCommand({ ...named, section, words, out, err, signal })
       return signal.aborted ? 130 : code
     }
-    // Before any of its code is there.
+    // Before any code of the operator is loaded.
     if (words[0] === 'apply-configuration') {
       const { cutOff } = await import('../contract/cut-off.ts')
       await cutOff(err)
     }
-    // What comes out is written at once, at the end: before that there is nothing to finish.
+    // The output is written at once at the end: before that there is nothing to finish.
     signal.addEventListener('abort', () => process.exit(130), { once: true })
     const { operator, config } = named ? await named.load() : { operator: await loadOperator(module), config: {} }
     const { runContractCommand } = await import('../contract/commands.ts')

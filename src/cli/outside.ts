@@ -1,4 +1,4 @@
-/** What answers an operator in place of applications: `--live FILE` of the commands that play it. */
+/** The simulated application of `--live FILE`, for commands that simulate an operator. */
 import { MusterError } from '../kube/errors.ts'
 import type { Live } from '../operator/live.ts'
 import type { MakeOutside } from '../simulate/faults/run.ts'

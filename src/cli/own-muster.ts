@@ -1,6 +1,6 @@
 /**
- * The muster that an operator was written with. A command may come from another copy of the package than the one that the
- * operator's project has installed, and two copies do not recognise each other's errors: so the operator runs on its own.
+ * The copy of muster that an operator imports. The command may come from another copy of the package, and two copies do not
+ * recognise each other's error classes: so the operator runs on its own copy.
  */
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -17,10 +17,10 @@ export interface OwnMuster {
   readonly hostOperator: typeof manager.hostOperator
   readonly createWebhookHost: typeof manager.createWebhookHost
   readonly startWebhooks: typeof manager.startWebhooks
-  readonly foresee: typeof manager.foresee
-  /** All of it, for who hosts many. */
+  readonly dryRun: typeof manager.dryRun
+  /** The whole module, to host many operators. */
   readonly manager: typeof manager
-  /** When a program is to be hosted, and not before: few have one. */
+  /** Loaded only to host a program. */
   readonly contract: () => Promise<typeof contract>
 }
 
@@ -40,24 +40,24 @@ export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const { connect } = (await load(clientAt)) as typeof client
   const { createSharedCache } = (await load(cacheAt)) as typeof cache
   const all = (await load(managerAt)) as typeof manager
-  const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
+  const { hostOperator, createWebhookHost, startWebhooks, dryRun } = all
   const programs = async (): Promise<typeof contract> => (await load(resolve('muster/contract'))) as typeof contract
-  const hosting = { hostOperator, createWebhookHost, startWebhooks, foresee, manager: all, contract: programs }
+  const hosting = { hostOperator, createWebhookHost, startWebhooks, dryRun, manager: all, contract: programs }
   return { connect, createSharedCache, ...hosting }
 }
 
-/** For a file that imports its muster by a path. */
+/** For a file that imports muster by a path. */
 async function ours(): Promise<OwnMuster> {
   const { connect } = await import('../client/connect.ts')
   const { createSharedCache } = await import('../cache/shared-cache.ts')
   const all = await import('../manager/index.ts')
-  const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
+  const { hostOperator, createWebhookHost, startWebhooks, dryRun } = all
   const programs = (): Promise<typeof contract> => import('../contract/index.ts')
-  const hosting = { hostOperator, createWebhookHost, startWebhooks, foresee, manager: all, contract: programs }
+  const hosting = { hostOperator, createWebhookHost, startWebhooks, dryRun, manager: all, contract: programs }
   return { connect, createSharedCache, ...hosting }
 }
 
-/** An error of the operator's copy as one of ours, so that it is told with its code and its cure. */
+/** Converts an error of the operator's copy into ours, so that it is printed with its code and cure. */
 export function translated(error: unknown): unknown {
   if (error instanceof MusterError || !(error instanceof Error)) return error
   const isKnown = Object.hasOwn(errorTable, error.name) && 'code' in error

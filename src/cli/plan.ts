@@ -1,4 +1,4 @@
-/** Shows what an operator would write, as a diff, and writes nothing. */
+/** `muster plan`: a dry run of an operator on a live cluster, as a diff. */
 import path from 'node:path'
 import { styleText } from 'node:util'
 import type { Client } from '../client/client.ts'
@@ -18,14 +18,14 @@ import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 const command: Command = defineCommand({
   usage: 'MODULE|NAME [CR …]',
   details: `MODULE is a file that exports an operator, as for "muster run"; with --file, NAME is one of that configuration,
-which may be a program: it is run, and its mutations are sent as dry runs to the one cluster. CR is NAMESPACE/NAME, or a NAME in any namespace;
-without one, all of them are looked at. The operator's reconciles run on what is in the cluster, but nothing is sent: their
-writes are assumed to have been done, so that what follows from them shows, too. Secrets are masked.
+which may be a program: it runs, and its mutations are sent as dry runs. CR is NAMESPACE/NAME, or a NAME in any namespace;
+without one, all CRs are planned. Reconciles run on the live objects, but no write is sent: writes are assumed to succeed, so
+that their consequences show, too. Secrets are masked.
 Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
   flags: {
     ...connectionFlags,
     file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration that names the operator' },
-    namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'look at these namespaces (default: all)' },
+    namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'these namespaces only (default: all)' },
     json: { type: 'boolean', help: 'one JSON document instead of a diff' },
   },
   async run({ flags, positionals, out, signal }) {
@@ -41,10 +41,10 @@ Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
     const cache = muster.createSharedCache({ client })
     try {
       const how = { ...given, client, cache, crs, signal, ...(namespaces && { namespaces }) }
-      if ('foresee' in how && crs.length > 0) {
+      if ('dryRun' in how && crs.length > 0) {
         throw new MusterError('InvalidFlag', `${which} is a program, and looks at everything at once: leave CRs out.`)
       }
-      const plan = 'foresee' in how ? await how.foresee(how) : await muster.foresee(how)
+      const plan = 'dryRun' in how ? await how.dryRun(how) : await muster.dryRun(how)
       if (flags.json) out(stringifyJson(plan, 2))
       else for (const line of planLines(plan)) out(painted(line))
       return exitCodeOf(plan)
@@ -59,9 +59,9 @@ Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
 
 type Named =
   | Pick<DryRunOptions, 'operator' | 'config' | 'namespaces'>
-  | { readonly foresee: (how: { readonly client: Client; readonly signal: AbortSignal }) => Promise<OperatorPlan> }
+  | { readonly dryRun: (how: { readonly client: Client; readonly signal: AbortSignal }) => Promise<OperatorPlan> }
 
-/** An operator of a configuration. */
+/** An operator of a configuration file. */
 async function named(
   name: string,
   own: { readonly file: string; readonly kubeconfig: string | undefined },
@@ -81,10 +81,10 @@ async function named(
   if (!section) throw new MusterError('InvalidFlag', `${file} names no operator ${name}.`)
   const { program, isolation } = section
   if (program) {
-    const { foreseeProgram, programOf } = await muster.contract()
+    const { dryRunProgram, programOf } = await muster.contract()
     const hidden = await ownFiles({ ...own, settings: configuration.settings })
     const hosted = await programOf({ ...section, program }, folder, { hidden, others: () => Object.keys(operators) })
-    return { foresee: async (how) => await foreseeProgram({ name, hosted, ...how }) }
+    return { dryRun: async (how) => await dryRunProgram({ name, hosted, ...how }) }
   }
   if (isolation !== 'inline') {
     throw new MusterError('InvalidFlag', `${name} runs at the level ${isolation}, and a plan is made in this process.`)
@@ -101,7 +101,7 @@ function exitCodeOf({ changes, crs }: OperatorPlan): number {
 
 const colours = { head: 'bold', hunk: 'cyan', removed: 'red', added: 'green', note: 'gray' } as const
 
-/** In colour on a terminal that wants it (NO_COLOR, FORCE_COLOR). */
+/** Coloured on a terminal that supports it (NO_COLOR, FORCE_COLOR). */
 function painted({ kind, text }: PlanLine): string {
   return kind === 'same' ? text : styleText(colours[kind], text, { stream: process.stdout })
 }

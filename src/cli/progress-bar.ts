@@ -1,20 +1,20 @@
-/** How far something is that has many parts: one line that is written over, with an estimate of what is left. */
+/** Progress of many parts: one line, redrawn in place, with an estimate of the remaining time. */
 
 export interface ProgressBar {
   show(done: number, of: number, failed: number): void
-  /** Nothing of it stays. */
+  /** Erases the line. */
   end(): void
 }
 
-/** The first ones take longer than all others, and tell nothing about those. */
+/** The first parts include warm-up and are no basis for an estimate. */
 const warmUp = 10
 
-/** More often nobody can read it. */
+/** More often is not readable. */
 const leastMs = 100
 
 const width = 30
 
-/** `now` is in milliseconds, from wherever. */
+/** `now` is in milliseconds, from any origin. */
 export function openProgressBar(write: (text: string) => void, now: () => number): ProgressBar {
   let warmSince = now()
   let shownAt = -Infinity
@@ -31,7 +31,7 @@ export function openProgressBar(write: (text: string) => void, now: () => number
   }
 }
 
-/** `warmMs`: how long those have taken that came after the first ones. */
+/** `warmMs`: the duration of the parts after the warm-up. */
 export function progressLine(done: number, of: number, failed: number, warmMs: number): string {
   const filled = Math.round((done / of) * width)
   const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`

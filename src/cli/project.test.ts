@@ -97,7 +97,7 @@ describe('a new project', () => {
     expect(refused.stderr).toContain('MUS1506 AlreadyThere: src/deployment.ts exists')
     expect(await readFile(file, 'utf8')).toBe(mine)
     const shown = await muster(project, 'generate', 'resource', 'Deployment', '--stdout')
-    expect(shown.stdout).toContain('export const deployment = defineResource({')
+    expect(shown.stdout).toContain('export const deployment = defineDependent({')
     expect(await readFile(file, 'utf8')).toBe(mine)
   })
 })

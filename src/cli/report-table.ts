@@ -1,8 +1,8 @@
-/** A manager's report for people: as a table, and as lines that say what is new. */
+/** The report of a manager as a table, and its changes as lines. */
 import { isolateControl } from './control-characters.ts'
 import type { Deed, ManagerReport, OperatorReport } from '../manager/observability/report.ts'
 
-/** Columns side by side, as wide as what is in them; numbers to the right. */
+/** Aligned columns; numbers to the right. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const [first = [], ...rest] = rows
   const places = first.map((_, index) => {
@@ -43,7 +43,7 @@ export function tableOf({ operators, problems, at }: ManagerReport): readonly st
   return [...columns([head, ...rows]), ...problems.map((problem) => `! ${problem}`)].map(isolateControl)
 }
 
-/** Under the table: what was found, newest last. */
+/** The findings below the table, newest last. */
 export function findingsOf({ operators }: ManagerReport): readonly string[] {
   return operators
     .flatMap(({ findings }) => findings.latest.slice(0, 3))
@@ -51,7 +51,7 @@ export function findingsOf({ operators }: ManagerReport): readonly string[] {
     .map(({ kind, message }) => isolateControl(`${kind}: ${message}`))
 }
 
-/** What was done, failed or was found since the other report, oldest first: one line each. */
+/** Activity, failures and findings since the other report, oldest first: one line each. */
 export function newsOf(before: ManagerReport | undefined, after: ManagerReport): readonly string[] {
   const old = new Map((before?.operators ?? []).map((operator) => [operator.name, operator]))
   return after.operators
@@ -72,7 +72,7 @@ function newDeeds(before: OperatorReport | undefined, { name, deeds }: OperatorR
   const [known] = before?.deeds ?? []
   const isKnown = ({ at, key, times }: Deed): boolean => at === known?.at && key === known.key && times === known.times
   const last = deeds.findIndex(isKnown)
-  // One deed may have been counted on since: then its time is another, and those below it are known.
+  // An entry may have been repeated since: its time changed, and the entries below it are known.
   const fresh = last >= 0 ? deeds.slice(0, last) : deeds.filter(({ at }) => at > (known?.at ?? -Infinity))
   return fresh.map((deed) => ({ at: deed.at, line: `${name} ${deed.key}: ${deedText(deed)}` }))
 }
@@ -92,7 +92,7 @@ export function deedText({ done, outcome, why, times }: Deed): string {
   return `${what.join(', ')}${times > 1 ? ` (${times} times)` : ''}`
 }
 
-/** `statusWritten cr` is a name for programs. */
+/** `statusWritten cr` in words. */
 function inWords(done: string): string {
   const [, operation, subject] = /^([a-z]+[A-Z][A-Za-z]*) (.*)$/.exec(done) ?? []
   if (operation === undefined) return done

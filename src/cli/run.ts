@@ -1,4 +1,4 @@
-/** Runs operators, on a cluster or on an embedded one beside it. */
+/** `muster run`: a manager with operators, on a cluster or on an embedded one. */
 import path from 'node:path'
 import type { Client } from '../client/client.ts'
 import { aborted } from '../clock/aborted.ts'
@@ -26,33 +26,42 @@ import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 const command: Command = defineCommand({
   usage: '[MODULE…]',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
-FILE#NAME. More operators may be named in the configuration, and programs that keep the operator contract. Prints one line when they are ready; what they do goes to
-standard error, one JSON object a line. Ctrl-C ends it: what is under way is finished first.`,
+FILE#NAME. The configuration may name more operators, and programs that implement the operator contract. Prints one line when
+they are ready; the log is on standard error, one JSON object a line. Ctrl-C shuts down after the running reconciles.`,
   flags: {
     ...connectionFlags,
     file: {
       type: 'string',
       short: 'f',
       value: 'FILE',
-      help: 'configuration to follow (muster config tells what it may say)',
+      help: 'configuration to follow (see muster config --schema)',
     },
     configmap: {
       type: 'string',
       value: 'NAMESPACE/NAME',
-      help: 'ConfigMap to follow instead, created with the defaults where there is none',
+      help: 'ConfigMap to follow instead; created with the defaults if missing',
     },
-    set: { type: 'string', value: 'PATH=VALUE', multiple: true, help: 'a setting, over all others; may be repeated' },
-    namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'serve these namespaces (default: all)' },
-    install: { type: 'boolean', help: 'install the kinds that the operators define (server-side apply)' },
+    set: {
+      type: 'string',
+      value: 'PATH=VALUE',
+      multiple: true,
+      help: 'a setting, overrides all other layers; may be repeated',
+    },
+    namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'these namespaces only (default: all)' },
+    install: { type: 'boolean', help: 'install the CRDs of the operators (server-side apply)' },
     webhooks: {
       type: 'string',
       value: 'URL|NAMESPACE/SERVICE',
-      help: 'where API servers reach their webhooks (default: with --embedded on loopback, else nobody serves them)',
+      help: 'where API servers reach the webhooks (default: loopback with --embedded, else webhooks are not served)',
     },
-    'webhook-port': { type: 'string', value: 'PORT', help: 'what webhooks listen on (default: the URL’s, else 9443)' },
+    'webhook-port': {
+      type: 'string',
+      value: 'PORT',
+      help: 'port of the webhook server (default: that of the URL, else 9443)',
+    },
     embedded: {
       type: 'boolean',
-      help: 'start an embedded cluster and run there; its kubeconfig: .muster/kubeconfig',
+      help: 'start an embedded cluster and run on it; kubeconfig: .muster/kubeconfig',
     },
   },
   async run({ flags, positionals, out, err, signal }) {
@@ -154,16 +163,16 @@ async function runUntilOutdated(running: Running): Promise<void> {
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),
   })
-  /** Ends with the service, and not before it: who is told to end has not failed. */
+  /** Aborted after the service has stopped: a requested shutdown is not a failure. */
   const end = new AbortController()
-  /** Whose kinds were looked at: once, however many ask. */
+  /** Operators whose kinds were checked: once each. */
   const prepared = new Map<string, Promise<void>>()
   const prepare = async (client: Client, operator: Operator): Promise<void> => {
     if (install) await installKinds(client, operator, end.signal)
     for (const line of await missingKinds(client, operator, end.signal)) err(line)
   }
   try {
-    service = await muster.manager.startService({
+    service = await muster.manager.startManagerService({
       ...(from && { from }),
       environment: process.env,
       flags: running.set,
@@ -193,7 +202,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
     })
     const forget = await announced(service.statusUrl, log)
     try {
-      // One that waits for its caches for ever must not keep the others from being announced.
+      // An operator whose caches never sync must not delay the announcement of the others.
       const patience = systemClock.sleep(patienceMs, signal).catch(() => undefined)
       await Promise.race([service.runtime.settled(), patience, aborted(signal)])
       if (!signal.aborted) out(announcement(service, namespaces))
@@ -211,7 +220,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
   }
 }
 
-/** Where `muster top` finds this manager. Nothing else depends on it: where it cannot be written, the manager runs all the same. */
+/** Lets `muster top` find this manager. Optional: the manager also runs if the file cannot be written. */
 async function announced(url: string, log: Log): Promise<() => void> {
   const how = `for this one: muster top --url ${url}`
   try {
@@ -249,7 +258,7 @@ function announcement({ runtime, configuration }: ManagerService, namespaces: re
   return `${who} ${how}${where}${rest}${isOne ? '' : `: ${names.join(', ')}`}`
 }
 
-/** Flags of this command that are settings in other words. */
+/** Flags of this command that stand for settings. */
 function overriding({ given, namespaces, connection }: Running): JsonObject {
   const sections = given.map(({ operator }) => [operator.name, { namespaces: [...(namespaces ?? [])] }])
   return {
@@ -260,7 +269,7 @@ function overriding({ given, namespaces, connection }: Running): JsonObject {
 
 const usualPort = 9443
 
-/** How long the announcement waits for caches to be filled. */
+/** How long the announcement waits for caches to sync. */
 const patienceMs = 30_000
 
 function readWebhooks(place: string | undefined, port: string | undefined): WebhookPlace | undefined {
@@ -280,7 +289,7 @@ function readWebhooks(place: string | undefined, port: string | undefined): Webh
   return { address: { service: { namespace, name } }, listen: { port: given ?? usualPort } }
 }
 
-/** An operator whose kinds are missing waits for them; a person should know. */
+/** An operator whose kinds are missing waits for them; the user is informed. */
 async function missingKinds(
   client: Client,
   { inputs, kinds }: Operator,

@@ -1,12 +1,12 @@
 /**
- * Whether a kubeconfig leads to an embedded cluster that runs. Each cluster has a certificate authority of its own, so the
- * handshake tells: whatever else listens on that port by now has no certificate of it.
+ * Whether the embedded cluster of a kubeconfig runs. Each cluster has a certificate authority of its own, so the TLS handshake
+ * decides: another server on that port has no certificate of it.
  */
 import { readFileSync } from 'node:fs'
 
 const patienceMs = 2000
 
-/** The URL of the cluster. Undefined: the file is no kubeconfig of an embedded cluster, or that cluster has ended. */
+/** The URL of the cluster. Undefined: not a kubeconfig of an embedded cluster, or that cluster has ended. */
 export async function runningCluster(kubeconfig: string): Promise<string | undefined> {
   let text: string
   try {

@@ -1,4 +1,4 @@
-/** Examines an operator by what it does, on an embedded cluster in virtual time. */
+/** `muster scorecard`: checks the behaviour of an operator on embedded clusters, in virtual time. */
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -13,19 +13,19 @@ import { readOutside } from './outside.ts'
 const command: Command = defineCommand({
   usage: 'MODULE',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
-FILE#NAME. It runs on embedded clusters, in virtual time and with no more rights than it declares; no other cluster is
-needed or touched. Prints what was seen for each rule, and the capability level that this shows. Ends with 1 when a rule
-is broken. What each rule asks: docs/scorecard.md.`,
+FILE#NAME. It runs on embedded clusters, in virtual time, with the permissions that it declares; no other cluster is needed
+or touched. Prints the evidence for each rule, and the resulting capability level. Exit code 1: a rule is broken. The rules are
+in docs/scorecard.md.`,
   flags: {
     sample: {
       type: 'string',
       value: 'FILE',
-      help: 'the CR to examine it with, and what that needs (default: made from the schema)',
+      help: 'the CR to use, and objects that it needs (default: generated from the schema)',
     },
     live: {
       type: 'string',
       value: 'FILE',
-      help: 'a file that exports live() or outside(), which answers in place of applications (default: no answer)',
+      help: 'a file that exports live() or outside(), the simulated application (default: none)',
     },
     json: { type: 'boolean', help: 'one JSON object instead of a table' },
   },

@@ -1,9 +1,9 @@
-/** A part of the terminal that is drawn anew in place. Lines are cut to its width, so that each stays one. */
+/** A part of the terminal that is redrawn in place. Lines are cut to its width. */
 import type { WriteStream } from 'node:tty'
 
 export interface Screen {
   draw(lines: readonly string[]): void
-  /** What is drawn stays; the next is drawn below. */
+  /** Keeps what is drawn; the next frame is drawn below. */
   leave(): void
 }
 
@@ -12,7 +12,7 @@ export function openScreen(stream: Pick<WriteStream, 'write' | 'columns' | 'rows
   return {
     draw(lines) {
       const width = Math.max(stream.columns ?? 80, 20) - 1
-      // One that is higher than the terminal could not be reached again.
+      // The cursor cannot return above the top of the terminal.
       const shown = lines.slice(0, Math.max((stream.rows ?? 24) - 1, 1)).map((line) => cut(line, width))
       const back = drawn > 0 ? `\u001b[${drawn}A\r\u001b[0J` : ''
       stream.write(`${back}${shown.map((line) => `${line}\n`).join('')}`)

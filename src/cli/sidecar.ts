@@ -1,4 +1,4 @@
-/** Runs beside an application: reports its state, and carries out actions on it when an operator asks. */
+/** `muster sidecar`: runs beside an application, reports its state, and runs actions that an operator requests. */
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -14,10 +14,10 @@ const command: Command = defineCommand({
     listen: {
       type: 'string',
       value: 'HOST:PORT',
-      help: 'where to listen; :8787 for every address (default: 127.0.0.1:8787)',
+      help: 'address to listen on; :8787 for all addresses (default: 127.0.0.1:8787)',
     },
-    'token-file': { type: 'string', value: 'FILE', help: 'file with the token that clients must show' },
-    'state-dir': { type: 'string', value: 'DIR', help: 'folder that remembers actions across restarts' },
+    'token-file': { type: 'string', value: 'FILE', help: 'file with the token that clients must send' },
+    'state-dir': { type: 'string', value: 'DIR', help: 'folder that keeps actions across restarts' },
   },
   async run({ flags, positionals, out, err, signal }) {
     if (positionals.length > 0) throw new MusterError('InvalidFlag', 'sidecar takes flags only.')

@@ -1,18 +1,18 @@
 /**
- * A simulation in parts: its plans are shared out among processes, each a `muster simulate --part` of its own, and what they
- * report is put together. A plan does not depend on those before it, so the sum is what one process alone would report.
+ * A simulation in several processes: each runs a share of the plans as `muster simulate --part`, and their reports are merged.
+ * Plans are independent of each other, so the merged report equals that of a single process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { MusterError } from '../kube/errors.ts'
 import type { SimulationReport } from '../simulate/faults/simulate.ts'
 
-/** What a part tells whoever started it. */
+/** A message from a part to its parent process. */
 export type PartMessage =
   | { readonly done: number; readonly of: number; readonly failed: number }
   | { readonly report: SimulationReport }
 
 export interface PartsOptions {
-  /** Of `muster simulate`, without those about parts. */
+  /** Flags of `muster simulate`, without those about parts. */
   readonly args: readonly string[]
   readonly workloads: boolean
   readonly jobs: number
@@ -21,18 +21,17 @@ export interface PartsOptions {
 }
 
 /**
- * For the engine of a process that plays plans. Nothing of a plan outlives it, but all of it lives until then: the more
- * plans fit into the young generation, the less often one is copied in the midst of its life. Each core has such a process:
- * threads that help one to collect would only take from another. And what is called at all is called thousands of times:
- * the engine need not wait to see that before it takes notes. Where no pods live, a set of plans is over before what the last of its
- * compilers makes is worth what that takes.
+ * V8 flags of a process that runs plans. The objects of a plan live exactly as long as the plan: a large young generation avoids
+ * copying them. Each core has such a process, so parallel garbage collection would only compete with the others. Functions are
+ * called thousands of times, so feedback is allocated at once. Without simulated Pods, a part ends before the optimising
+ * compiler pays off.
  */
 export function engineFlags(workloads: boolean): readonly string[] {
   const flags = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
   return [...flags, '--no-lazy-feedback-allocation', ...(workloads ? [] : ['--no-turbofan'])]
 }
 
-/** @throws PartFailed when one of them ends without a report */
+/** @throws PartFailed if a part ends without a report */
 export async function simulateInParts(options: PartsOptions): Promise<SimulationReport> {
   const { args, workloads, jobs, onProgress, signal } = options
   const progress = Array.from({ length: jobs }, () => ({ done: 0, of: 0, failed: 0 }))
@@ -75,7 +74,7 @@ export async function simulateInParts(options: PartsOptions): Promise<Simulation
   }
 }
 
-/** As one process would have reported it. */
+/** Merges the reports of all parts. */
 export function joinReports(reports: readonly SimulationReport[]): SimulationReport {
   const [first] = reports
   const groups = new Set(reports.flatMap(({ byGroup }) => Object.keys(byGroup)))

@@ -14,11 +14,11 @@ const module = fileURLToPath(new URL('../../examples/memcached/operator.ts', imp
 
 /** It knows which sizes it has seen, until it starts anew. */
 const forgetful = `
-import { defineController, defineKind, defineOperator, defineResource, integer } from '${new URL('../operator/index.ts', import.meta.url).href}'
+import { defineController, defineKind, defineOperator, defineDependent, integer } from '${new URL('../operator/index.ts', import.meta.url).href}'
 import { ConfigMap } from '${new URL('../operator/kinds.ts', import.meta.url).href}'
 const Diary = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Diary', spec: { size: integer({ default: 1 }) } })
 const seen = []
-const page = defineResource({
+const page = defineDependent({
   for: Diary,
   kind: ConfigMap,
   name: ({ cr }) => cr.metadata.name,

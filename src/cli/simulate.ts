@@ -1,4 +1,4 @@
-/** Plays an operator's scenes with everything that can go wrong in them, on embedded clusters in virtual time. */
+/** `muster simulate`: runs the scenes of an operator with injected faults, on embedded clusters in virtual time. */
 import { availableParallelism } from 'node:os'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -27,41 +27,45 @@ import { type PartMessage, simulateInParts } from './simulate-parts.ts'
 const command: Command = defineCommand({
   usage: 'MODULE',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
-FILE#NAME. Its scenes (a CR is created, changed, deleted, created again) are played once without faults; then once for
-each thing that can go wrong at each write and each event. The end has to be the same. What fails is told as a story,
-with the command that replays it. Ends with 1 when a law is broken. Faults and laws: docs/simulator.md.`,
+FILE#NAME. Its scenes (a CR is created, changed, deleted, created again) run once without faults, then once for each fault at
+each write and each event. The end state must be the same. A failure is printed as a trace, with the command that replays it.
+Exit code 1: a law is broken. Faults and laws: docs/simulator.md.`,
   flags: {
     seed: {
       type: 'string',
       value: 'NUMBER',
-      help: 'what chance is drawn from; the same seed, the same runs (default: 1)',
+      help: 'seed of all randomness: the same seed gives the same runs (default: 1)',
     },
     plans: {
       type: 'string',
       value: 'GROUPS',
-      help: `which faults, separated by commas: ${faultGroups.join(', ')} (default: all)`,
+      help: `fault groups, separated by commas: ${faultGroups.join(', ')} (default: all)`,
     },
-    limit: { type: 'string', value: 'NUMBER', help: 'at most so many plans, drawn by the seed (default: all)' },
-    sample: { type: 'string', value: 'FILE', help: 'the CRs, and what they need (default: made from the schema)' },
+    limit: { type: 'string', value: 'NUMBER', help: 'maximum number of plans, drawn by the seed (default: all)' },
+    sample: {
+      type: 'string',
+      value: 'FILE',
+      help: 'the CRs, and objects that they need (default: generated from the schema)',
+    },
     live: {
       type: 'string',
       value: 'FILE',
-      help: 'a file that exports live() or outside(), which answers in place of applications (default: nobody answers)',
+      help: 'a file that exports live() or outside(), the simulated application (default: none)',
     },
     scenes: {
       type: 'string',
       value: 'FILE',
-      help: 'what else people do with the CR: names, and patches one after the other (default: nothing)',
+      help: 'further scenes: names, each with a list of patches of the CR (default: none)',
     },
-    bare: { type: 'boolean', help: 'no workloads: nothing makes Pods, and nothing becomes ready' },
-    report: { type: 'string', value: 'FILE', help: 'where the report is written, as JSON' },
+    bare: { type: 'boolean', help: 'no simulated workloads: no Pods, nothing becomes ready' },
+    report: { type: 'string', value: 'FILE', help: 'file for the report, as JSON' },
     jobs: {
       type: 'string',
       value: 'NUMBER',
-      help: 'processes that share the plans (default: one a core, where there are many plans)',
+      help: 'number of processes (default: one a core, if there are many plans)',
     },
-    part: { type: 'string', value: 'K/N', help: 'play the Kth of N shares of the plans: others play the rest' },
-    replay: { type: 'string', value: 'PLAN', help: 'plays one plan, and tells all that happened' },
+    part: { type: 'string', value: 'K/N', help: 'run the Kth of N shares of the plans' },
+    replay: { type: 'string', value: 'PLAN', help: 'run one plan, and print every request and event' },
   },
   async run({ flags, positionals, out, err, signal }) {
     const [module] = positionals
@@ -70,7 +74,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     }
     const operator = await loadOperator(module)
     const options: SimulationOptions = {
-      // Each process gets its own: what another one kept in its memory is gone.
+      // Each simulated process loads the module anew, without the state of another one.
       subject: await operatorSubject(() => loadOperator(module, { anew: true })),
       sample: flags.sample === undefined ? samplesOf(operator) : await readSample(flags.sample),
       seed: numberIn('seed', flags.seed) ?? 1,
@@ -81,7 +85,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
       ...(flags.live !== undefined && { outside: await readOutside(flags.live) }),
       signal,
     }
-    // What repeats a run beside the plan itself.
+    // Flags that a replay needs in addition to the plan.
     const given = Object.entries({ seed: flags.seed, sample: flags.sample, live: flags.live, scenes: flags.scenes })
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => ` --${name} ${quoted(String(value))}`)
@@ -163,7 +167,7 @@ function numberIn(flag: string, text: string | undefined): number | undefined {
   throw new MusterError('InvalidFlag', `--${flag} is "${text}"; it must be a whole number.`)
 }
 
-/** Below this, another process takes longer to begin than it saves. */
+/** Below this, starting another process takes longer than it saves. */
 const fewPlans = 200
 
 function usualJobs(limit: number | undefined, part: SimulationPart | undefined): number {
@@ -178,7 +182,7 @@ function partIn(text: string | undefined): SimulationPart | undefined {
   throw new MusterError('InvalidFlag', `--part is "${text}"; it must be such as 2/4, the second of four.`)
 }
 
-/** What was asked for, for a process that plays a part of it. */
+/** The flags for a process that runs a part. */
 function argumentsOf(flags: Readonly<Record<string, unknown>>, module: string): readonly string[] {
   const own = new Set(['jobs', 'part', 'report'])
   const words = Object.entries(flags).filter(([name, value]) => !own.has(name) && value !== undefined)
@@ -193,7 +197,7 @@ function groupsIn(text: string | undefined): readonly string[] | undefined {
   throw new MusterError('InvalidFlag', `--plans has "${unknown}"; there are ${faultGroups.join(', ')}.`)
 }
 
-/** As a shell takes it. */
+/** Quoted for a shell. */
 function quoted(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,7 +1,7 @@
 /**
- * The outside world of an embedded cluster. Its Pods are simulated, so nothing in them answers; what would answer in a
- * Pod of `examples/database` is simulated here, as long as that Pod is there: a sidecar that knows how its database is, and
- * takes a few seconds for a backup or to stop.
+ * Simulated sidecars for `muster up`. The Pods of an embedded cluster are simulated and answer no calls; this simulates the
+ * sidecar in the Pods of `examples/database` while the Pod exists: it reports the state of its database, and takes a few seconds
+ * for a backup or to stop.
  */
 import type { Client } from '../client/client.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -17,13 +17,13 @@ interface Action {
   readonly startedAt: number
 }
 
-/** How long what an operator asks for takes. */
+/** The duration of actions. */
 const takesMs = 4000
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 
 export function simulatedSidecars(client: Client, clock: Clock): Live {
-  /** By the Pod's uid: another Pod is another life. */
+  /** By Pod uid: a new Pod starts from scratch. */
   const lives = new Map<string, Action[]>()
 
   const stateOf = (action: Action): string => (clock.now() - action.startedAt < takesMs ? 'running' : 'succeeded')

@@ -1,4 +1,4 @@
-/** Starts an embedded cluster on this machine, and a kubeconfig that leads to it. */
+/** `muster start`: an embedded cluster on this machine, and its kubeconfig. */
 import path from 'node:path'
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'

@@ -15,15 +15,15 @@ import { emptyFolder, openNamedFile } from './named-file.ts'
 
 const command: Command = defineCommand({
   usage: 'DIR …',
-  details: `Each folder below DIR that holds a test.yaml is a test: what is in its input-dir is given to the operator, once and without a
-network, and what it wants is compared with expected-output. docs/declarative-tests.md tells all keys of test.yaml.
+  details: `Each folder below DIR with a test.yaml is a test: the operator runs once on its input-dir, without a network, and its output is
+compared with expected-output. docs/declarative-tests.md lists all keys of test.yaml.
 Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
   flags: {
-    update: { type: 'boolean', help: 'write what comes out as what is expected' },
+    update: { type: 'boolean', help: 'accept the actual output as the expected one' },
     'output-dir': {
       type: 'string',
       value: 'DIR',
-      help: 'keep what comes out, and junit.xml, there; it is emptied first',
+      help: 'folder for the actual output and junit.xml; it is emptied first',
     },
     junit: { type: 'string', value: 'FILE', help: 'write results as JUnit XML' },
     jobs: { type: 'string', short: 'j', value: 'N', help: 'tests at once (default: 4)' },

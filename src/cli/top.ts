@@ -1,4 +1,4 @@
-/** Shows what a running manager is doing: a table that stays up to date, or lines where there is no terminal. */
+/** `muster top`: the activity of a running manager, as a live table, or as lines where there is no terminal. */
 import { MusterError } from '../kube/errors.ts'
 import { gateOrder } from '../manager/gates/order.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -10,7 +10,7 @@ import { openScreen } from './screen.ts'
 const everyMs = 1000
 
 export const managerFlags = {
-  url: { type: 'string', value: 'URL', help: 'status server of the manager (default: the one that was started here)' },
+  url: { type: 'string', value: 'URL', help: 'status server of the manager (default: the one started in this folder)' },
 } as const
 
 const command: Command = defineCommand({
@@ -35,7 +35,7 @@ ${gateOrder.join(', ')}. With throttle it repeats itself.`,
     const screen = !flags.once && process.stdout.isTTY ? openScreen(process.stdout) : undefined
     if (!screen) for (const line of tableOf(report)) out(line)
     if (flags.once) return 0
-    // Timers hold no process, and nothing else is left of a report that was fetched.
+    // Timers do not keep the process alive, and a fetched report leaves nothing open.
     const { port1: alive } = new MessageChannel()
     alive.ref()
     try {

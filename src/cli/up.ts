@@ -1,6 +1,6 @@
 /**
- * What a newcomer sees first: an embedded cluster whose workloads live, a manager with the example operators, a few
- * objects for them, and a table of what they do.
+ * `muster up`, for a first look: an embedded cluster with simulated workloads, a manager with the example operators, sample
+ * objects, and a live table of the activity.
  */
 import path from 'node:path'
 import type { Client } from '../client/client.ts'
@@ -17,11 +17,11 @@ import { runningHere, writeManagerFile } from './manager-file.ts'
 import type { OwnMuster } from './own-muster.ts'
 
 const command: Command = defineCommand({
-  details: `The cluster is on this machine alone, and for trying things out: Pods are simulated, no container runs. What is in it
-is kept in the folder of --data, so that a second start finds everything as it was. Ctrl-C ends it.`,
+  details: `The cluster is local and for trying things out: Pods are simulated, no container runs. Its data is kept in the folder of
+--data for the next start. Ctrl-C ends it.`,
   flags: {
-    data: { type: 'string', value: 'DIR', help: 'folder to keep everything in (default: .muster/data)' },
-    memory: { type: 'boolean', help: 'keep nothing: everything ends with this process' },
+    data: { type: 'string', value: 'DIR', help: 'folder for the data (default: .muster/data)' },
+    memory: { type: 'boolean', help: 'keep the data in memory only' },
     port: { type: 'string', value: 'N', help: 'port of the API server on 127.0.0.1 (default: a free one)' },
     nodes: { type: 'string', value: 'N', help: 'simulated nodes for Pods to run on (default: 3)' },
     'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
@@ -35,7 +35,7 @@ is kept in the folder of --data, so that a second start finds everything as it w
     if (other)
       throw new MusterError('StorageInUse', `.muster is used by process ${other.pid}, a manager on ${other.url}.`)
     const kubeconfig = path.resolve(flags['kubeconfig-out'] ?? path.join('.muster', 'kubeconfig'))
-    // Loading the examples and starting the cluster take a moment each, and neither waits for the other.
+    // The examples load while the cluster starts.
     const loading = loadExamples()
     loading.catch(() => undefined)
     try {
@@ -44,7 +44,7 @@ is kept in the folder of --data, so that a second start finds everything as it w
         async (started) => await show({ started, kubeconfig, folder, examples: await loading, out, err, signal }),
       )
     } catch (error) {
-      // Whoever ends it while it starts wants it to end, and not to know what that kept from being done.
+      // Errors of a start that the user interrupted are not reported.
       if (!signal.aborted) throw error
     }
     return 0
@@ -80,7 +80,7 @@ interface Examples {
   readonly operators: readonly Operator[]
 }
 
-type Hosting = Pick<OwnMuster['manager'], 'startService' | 'reachLocal' | 'reachCluster'>
+type Hosting = Pick<OwnMuster['manager'], 'startManagerService' | 'reachLocal' | 'reachCluster'>
 
 async function loadExamples(): Promise<Examples> {
   const files = exampleFiles()
@@ -89,16 +89,16 @@ async function loadExamples(): Promise<Examples> {
   return { muster, operators }
 }
 
-/** Of the muster that they import: in a package, that is another copy than this command's. */
+/** From the copy of muster that the examples import: in a package, another copy than this command's. */
 async function loadHosting(file: string): Promise<Hosting> {
-  // In a checkout it is this one, of which no more is loaded than is needed.
+  // In a checkout it is this copy; only the needed modules are loaded.
   if (file.endsWith('.ts')) {
     const loading = [
       import('../manager/runtime/manager-service.ts'),
       import('../manager/runtime/cluster-connection.ts'),
     ] as const
-    const [{ startManagerService: startService }, { reachLocal, reachCluster }] = await Promise.all(loading)
-    return { startService, reachLocal, reachCluster }
+    const [{ startManagerService }, { reachLocal, reachCluster }] = await Promise.all(loading)
+    return { startManagerService, reachLocal, reachCluster }
   }
   const { loadOwnMuster } = await import('./own-muster.ts')
   return (await loadOwnMuster(file)).manager
@@ -107,9 +107,9 @@ async function loadHosting(file: string): Promise<Hosting> {
 interface RunningManager {
   readonly url: string
   readonly names: readonly string[]
-  /** Those that cannot be started; they are tried again. */
+  /** Operators that could not be started; the start is retried. */
   readonly failed: readonly string[]
-  /** Objects were made for the operators. */
+  /** The sample objects were created. */
   readonly isNew: boolean
   report(): ManagerReport
   /** Resolves when nothing waits or runs. */
@@ -125,14 +125,14 @@ interface ManagerStart {
   readonly signal: AbortSignal
 }
 
-/** Everything that runs operators here: whoever hosts them otherwise changes this function alone. */
+/** Starts the manager: the only function here that knows how operators are hosted. */
 async function startManager({ muster, operators, kubeconfig, err, signal }: ManagerStart): Promise<RunningManager> {
-  const { startService, reachLocal, reachCluster } = muster
+  const { startManagerService, reachLocal, reachCluster } = muster
   const [{ installKinds }, { simulatedSidecars }] = await Promise.all([
     import('./install-kinds.ts'),
     import('./simulated-sidecars.ts'),
   ])
-  const service = await startService({
+  const service = await startManagerService({
     environment: process.env,
     over: [
       { source: 'muster up', value: { clientConnection: { kubeconfig }, health: { port: 0 }, metrics: { port: 0 } } },
@@ -151,7 +151,7 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     beside: 'an embedded cluster',
     page: consolePage(),
     log(line) {
-      // What operators do is in the table; what nobody else tells is told here.
+      // Activity is in the table; problems are printed here.
       if ('problem' in line && !signal.aborted) err(JSON.stringify(line))
     },
   })
@@ -174,7 +174,7 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
   }
 }
 
-/** Once for a cluster: what a person deleted stays deleted. Says whether they were made. */
+/** Once for a cluster: samples that a user deleted stay deleted. Returns whether they were created. */
 async function createSamples(client: Client, signal: AbortSignal): Promise<boolean> {
   const [resource, done] = sampleMark
   const { name = '', namespace } = done.metadata
@@ -184,13 +184,13 @@ async function createSamples(client: Client, signal: AbortSignal): Promise<boole
   return true
 }
 
-/** False where the answer is the one that may come. @throws every other error */
+/** False for the expected error. @throws any other error */
 async function present(answer: Promise<unknown>, expected: 'NotFound' | 'AlreadyExists'): Promise<boolean> {
   try {
     await answer
     return true
   } catch (error) {
-    // By its name: the client may be of another copy.
+    // By its name: the client may belong to another copy of muster.
     if (error instanceof Error && error.name === expected) return false
     throw error
   }
@@ -223,7 +223,7 @@ function introduction(
 
 const everyMs = 1000
 
-/** A table that stays up to date; where there is no terminal, a line for each thing that is done. */
+/** A live table; where there is no terminal, a line for each entry of activity. */
 async function follow(manager: RunningManager, out: (line: string) => void, signal: AbortSignal): Promise<void> {
   const { newsOf, tableOf } = await import('./report-table.ts')
   const { openScreen } = await import('./screen.ts')
@@ -252,7 +252,7 @@ async function follow(manager: RunningManager, out: (line: string) => void, sign
   }
 }
 
-/** A path as a person would write it from here. */
+/** The path relative to the working directory. */
 function shown(file: string): string {
   const relative = path.relative('', file)
   return relative.startsWith('..') ? file : relative

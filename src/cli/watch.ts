@@ -1,4 +1,4 @@
-/** Follows a resource through the shared cache: what an operator would see, printed as it happens. */
+/** `muster watch`: follows a resource through the shared cache, and prints the events that an operator receives. */
 import { aborted } from '../clock/aborted.ts'
 import { createSharedCache } from '../cache/shared-cache.ts'
 import { connect } from '../client/connect.ts'
@@ -22,7 +22,7 @@ const command: Command = defineCommand({
       help: 'only objects with these labels: app=web,tier in (a,b)',
     },
     'field-selector': { type: 'string', value: 'FIELDS', help: 'only objects with these fields: spec.nodeName=node-1' },
-    once: { type: 'boolean', help: 'end after the first complete state' },
+    once: { type: 'boolean', help: 'end after the initial list' },
   },
   async run({ flags, positionals, out, err, signal }) {
     const [name] = positionals

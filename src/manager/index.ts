@@ -1,18 +1,12 @@
 /** The public API of the manager package; README.md describes its sub-packages. */
-export { runReconcile as drive, type RunReconcile as Drive } from './run/run-reconcile.ts'
-export { type OperatorHost as Host, hostOperator, type OperatorHostOptions as HostOptions } from './hosting/host.ts'
+export { runReconcile, type RunReconcile } from './run/run-reconcile.ts'
+export { type OperatorHost, hostOperator, type OperatorHostOptions } from './hosting/host.ts'
 export { createExecutor, type Execute, type ExecutorOptions } from './run/executor.ts'
 export { actingAs, impersonationOf, mintedCredentials, type MintOptions, withCredentials } from './run/identity.ts'
-export { actingOn, type TargetCluster as Cluster, mapNames } from './placement/cluster.ts'
+export { actingOn, type TargetCluster, mapNames } from './placement/cluster.ts'
 export { checkApart, type NameMap, nameMap, type NameMapOptions, type NameRule } from './placement/name-map.ts'
 export { place, type Placement, standalone } from './placement/placement.ts'
-export {
-  dryRun as foresee,
-  type DryRunOptions as ForesightOptions,
-  type OperatorPlan,
-  type PlannedChange,
-  type PlannedCr,
-} from './plan/dry-run.ts'
+export { dryRun, type DryRunOptions, type OperatorPlan, type PlannedChange, type PlannedCr } from './plan/dry-run.ts'
 export { createWebhookHost, type WebhookAddress, type WebhookHost } from './webhooks/webhook-host.ts'
 export { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.ts'
 export { createManager, type HostedOptions, type Manager, type ManagerOptions } from './hosting/manager.ts'
@@ -38,21 +32,16 @@ export {
 } from './loading/loader.ts'
 export { type Reached } from './runtime/clusters.ts'
 export { reachCluster, reachLocal, type ReachOptions } from './runtime/cluster-connection.ts'
+export { type AssignedOperator, type Runtime, type RuntimeOptions, startRuntime } from './runtime/runtime.ts'
 export {
-  type AssignedOperator as Post,
-  type Runtime as Resident,
-  type RuntimeOptions as ResidentOptions,
-  startRuntime as startResident,
-} from './runtime/runtime.ts'
-export {
-  type ManagerService as Service,
-  type ManagerServiceOptions as ServiceOptions,
-  startManagerService as startService,
+  type ManagerService,
+  type ManagerServiceOptions,
+  startManagerService,
   type WebhookPlace,
 } from './runtime/manager-service.ts'
 export type { Limits } from './isolation/limits.ts'
 export { openRunner, type RunnerOptions } from './isolation/open-runner.ts'
-export type { IsolationLevel as Level, Runner } from './isolation/runner.ts'
+export type { IsolationLevel, Runner } from './isolation/runner.ts'
 export { describeFinding, type Finding } from './findings/finding.ts'
 export { createMetrics, type Metrics } from './observability/metrics.ts'
 export { type Activity, createActivity, type Standing } from './observability/activity.ts'
@@ -64,8 +53,8 @@ export type { ManagerReport, OperatorReport } from './observability/report.ts'
 export { startStatusServer, type StatusServer, type StatusServerOptions } from './observability/status-server.ts'
 export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'
 export {
-  openTestEnvironment as openTrial,
-  type SentRequest as Sent,
-  type TestEnvironment as Trial,
-  type TestEnvironmentOptions as TrialOptions,
+  openTestEnvironment,
+  type SentRequest,
+  type TestEnvironment,
+  type TestEnvironmentOptions,
 } from './testing/test-environment.ts'

@@ -37,7 +37,7 @@ export {
   type ReportContext,
   type StepContext,
   type StepOverride,
-  type DesiredChild as Wanted,
+  type DesiredChild,
 } from './controller.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
 export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
@@ -64,12 +64,12 @@ export { reconcile } from './reconcile.ts'
 export { type Conclusion, type Memory, noMemory, type ReconcileSituation as Situation } from './reconcile/situation.ts'
 export {
   type Context,
-  defineDependent as defineResource,
+  defineDependent,
   type ItemContext,
-  type DependentOverlay as Overlay,
+  type DependentOverlay,
   type Policy,
-  type Dependent as ResourceDefinition,
-  type DependentOptions as ResourceOptions,
+  type Dependent,
+  type DependentOptions,
   type Verdict,
 } from './dependent.ts'
 export { roleOf } from './role.ts'

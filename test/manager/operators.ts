@@ -4,7 +4,7 @@ import {
   defineController,
   defineKind,
   defineOperator,
-  defineResource,
+  defineDependent,
   integer,
   type Kind,
   type Operator,
@@ -20,7 +20,7 @@ export function part(index: number, suffix: string, check?: (size: number) => vo
     kind: `Part${index}`,
     spec: { size: integer({ default: 1 }) },
   })
-  const config = defineResource({
+  const config = defineDependent({
     for: own,
     kind: ConfigMap,
     name: ({ cr }) => `${cr.metadata.name}-${index}`,

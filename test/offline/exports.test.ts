@@ -17,7 +17,10 @@ function exportsOf(file: string): ReadonlySet<string> {
 
 describe('an exported name', () => {
   it('is exported by one file', () => {
-    const files = globSync('src/**/*.ts', { cwd: root, exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/mischief/*'] })
+    const files = globSync('src/**/*.ts', {
+      cwd: root,
+      exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/mischief/*'],
+    })
       .map((file) => file.split(path.sep).join('/'))
       .filter((file) => !generated.test(file))
     const owners = new Map<string, string[]>()

@@ -8,7 +8,7 @@ import {
   defineController,
   defineKind,
   defineOperator,
-  defineResource,
+  defineDependent,
   Deployment,
   integer,
   Node,
@@ -28,7 +28,7 @@ function widgetOperator(number) {
     status: { nodes: optional(integer()) },
   })
 
-  const config = defineResource({
+  const config = defineDependent({
     for: Widget,
     kind: ConfigMap,
     fromCR: ({ cr, view }) => ({
@@ -36,7 +36,7 @@ function widgetOperator(number) {
     }),
   })
 
-  const deployment = defineResource({
+  const deployment = defineDependent({
     for: Widget,
     kind: Deployment,
     initial: {

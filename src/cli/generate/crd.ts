@@ -1,4 +1,4 @@
-/** The CRDs of the kinds that a module has. */
+/** The CRDs of the kinds of a module. */
 import type { Json } from '../../kube/json.ts'
 import { writeYaml } from '../../kube/yaml.ts'
 import { loadKinds } from '../module.ts'

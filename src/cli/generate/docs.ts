@@ -1,4 +1,4 @@
-/** Reference pages of the kinds that a module, or its operator, has: fields, rules, an example, and the life cycle if there is one. */
+/** Reference pages of the kinds of a module or its operator: fields, rules, an example, and the life cycle, if any. */
 import type { Operator } from '../../operator/operator.ts'
 import { describeKind } from '../../operator/kind-docs.ts'
 import { drawLifecycle } from '../../operator/lifecycle/draw.ts'
@@ -7,7 +7,7 @@ import type { Made } from './made.ts'
 
 export async function docsFiles(module: string): Promise<readonly Made[]> {
   const kinds = await loadKinds(module)
-  // Kinds may stand in a module without an operator.
+  // A module may export kinds without an operator.
   const operator = await loadOperator(module).catch(() => undefined)
   return kinds.map((kind) => ({
     name: `${kind.plural}.${kind.group}.md`,

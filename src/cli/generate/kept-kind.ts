@@ -1,4 +1,4 @@
-/** The kind of a resource that is to be generated: found by what a person calls it, and how code refers to it. */
+/** The kind of a dependent to generate: looked up by any of its names, and how code refers to it. */
 import { type BuiltinResource, builtinResources } from '../../kube/builtin.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { formatApiVersion, parseApiVersion, type Resource } from '../../kube/kind.ts'
@@ -11,9 +11,9 @@ import type { Made } from './made.ts'
 export interface KeptKind {
   readonly kind: string
   readonly apiVersion: string
-  /** What stands after `kind:`. */
+  /** The expression after `kind:`. */
   readonly expression: string
-  /** What the kit has to offer for it. */
+  /** The name under which `muster/operator` exports the kind. */
   readonly fromKit: string
   /** Further lines at the top of the file. */
   readonly imports: readonly string[]
@@ -93,13 +93,13 @@ export function customKind({ word, apiVersion }: KindName, crds: readonly Custom
   }
 }
 
-/** The built-in kinds that somebody may mean by a word, and the word itself. */
+/** The built-in kinds that a name may refer to, and the name itself. */
 export function kindsCalled(word: string): ReadonlySet<string> {
   const called = builtinResources().filter((resource) => namesOf(resource).includes(word.toLowerCase()))
   return new Set([word, ...called.map(({ kind }) => kind)].map((kind) => kind.toLowerCase()))
 }
 
-/** What the kit does with the objects of a resource. */
+/** The verbs that the operator kit uses on dependents. */
 const needed = ['create', 'delete', 'list', 'patch', 'watch'] as const
 
 function namesOf({ kind, plural, singular = '', shortNames = [] }: BuiltinResource): readonly string[] {

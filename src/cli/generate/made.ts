@@ -1,4 +1,4 @@
-/** What `muster generate` makes: a file's name and its text. */
+/** The result of a generator: a file name and its text. */
 export interface Made {
   readonly name: string
   readonly text: string

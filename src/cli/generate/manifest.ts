@@ -1,23 +1,23 @@
 /**
- * A manifest as the initial data of a resource: what a person chose, without what a server added. Names go, since each CR
- * has its own; so do the values of Secrets, which have no place in code.
+ * A manifest as the initial data of a dependent, without fields that the server set. Names are dropped, since each CR has
+ * its own; so are the values of Secrets, which do not belong in code.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 
 export interface InitialData {
   readonly data: JsonObject
-  /** Values of a Secret were left out. */
+  /** Values of a Secret were dropped. */
   readonly hasSecrets: boolean
 }
 
-/** Annotations that tools and servers keep for themselves. */
+/** Annotations of tools and servers. */
 const machineMade = [
   'kubectl.kubernetes.io/last-applied-configuration',
   'deployment.kubernetes.io/revision',
   'muster.dev/desired',
 ] as const
 
-/** What servers choose where a person did not; to repeat it would tie every CR's object to one of them. */
+/** Fields that the server allocates: repeating them would give the objects of all CRs the same value. */
 const chosenByServers: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['Service', ['clusterIP', 'clusterIPs', 'ipFamilies', 'healthCheckNodePort']],
   ['PersistentVolumeClaim', ['volumeName']],
@@ -44,11 +44,11 @@ export function initialData(manifest: JsonObject): InitialData {
 
 function withoutChosen(spec: JsonObject, kind: Json | undefined): JsonObject {
   const chosen = chosenByServers.get(kind) ?? []
-  // A headless Service is a choice.
+  // A headless Service is a decision of the author.
   return spec['clusterIP'] === 'None' ? spec : without(spec, chosen)
 }
 
-/** Null is "nothing said", and a time of creation is never wanted: `kubectl create --dry-run` writes both. */
+/** Drops null values and creation times: `kubectl create --dry-run` writes both. */
 function stripped(value: Json): Json {
   if (Array.isArray(value)) return value.map(stripped)
   if (!isJsonObject(value)) return value

@@ -1,11 +1,11 @@
 /**
- * What lets an operator act in its own name: a service account, the smallest role that follows from what the operator
- * declares, and the binding of the two. An operator that serves some namespaces gets a Role in each of them; what no
- * namespace has (CRDs, cluster-scoped kinds) stays in a ClusterRole.
+ * The RBAC objects of an operator: a service account, the minimal role that derives from its declared inputs and outputs,
+ * and the binding. An operator restricted to namespaces gets a Role in each of them; cluster-scoped resources stay in a
+ * ClusterRole.
  *
- * The manager that runs the operator uses the same account, and needs more: Leases, the record of the quarantine, registrations
- * of webhooks. That follows from its settings, and is in roles of its own (`NAME-manager`). Where the settings give the operator
- * an account of its own (`identity`), the manager keeps what it reads for the operator, and the account gets the rest.
+ * The manager uses the same account and needs more: Leases, the quarantine ConfigMap, webhook registrations. These derive from
+ * its settings and are in roles of their own (`NAME-manager`). If the settings give the operator an account of its own
+ * (`identity`), the manager keeps the read permissions, and that account gets the write permissions.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Json } from '../../kube/json.ts'
@@ -25,11 +25,11 @@ import { readNamedFile } from '../named-file.ts'
 import type { Made } from './made.ts'
 
 export interface AccessOptions {
-  /** What the service account and the roles are called. @default as the operator */
+  /** The name of the service account and the roles. @default that of the operator */
   readonly name?: string | undefined
   /** @default all */
   readonly namespaces?: readonly string[] | undefined
-  /** Where the service account is. @default the first of `namespaces`, else `default` */
+  /** The namespace of the service account. @default the first of `namespaces`, else `default` */
   readonly account?: string | undefined
 }
 
@@ -56,12 +56,12 @@ export async function rbacFiles(module: string, flags: RbacFlags): Promise<reado
   return [{ name: 'rbac.yaml', text: documents.join('') }]
 }
 
-/** Where nothing is said about replicas, one leads: that is how a Deployment is run. */
+/** Without settings about replicas, leader election is assumed, as for a Deployment. */
 async function settingsFor(operator: Operator, { file, set = [] }: RbacFlags): Promise<Settings> {
   const layers: readonly Layer[] = file === undefined ? [] : [await textLayer(file, await readNamedFile('file', file))]
   const { configuration } = await composeConfiguration(layers, {
     flags: set,
-    // Those that the configuration names beside it have roles of their own.
+    // Other operators of the configuration have roles of their own.
     operators: () => Promise.resolve([operator]),
   })
   const { settings, sources } = configuration
@@ -74,13 +74,13 @@ interface Account {
   readonly namespace: string
 }
 
-/** Of the operator alone, in the order in which they are applied. @throws InvalidFlag */
+/** The objects of the operator, in the order to apply them. @throws InvalidFlag */
 export function accessObjects(operator: Operator, options: AccessOptions = {}): readonly KubeObject[] {
   const account = accountOf(operator, options)
   return [serviceAccount(account), ...operatorRoles(operator, options.namespaces, account, () => true)]
 }
 
-/** Of the operator and of the manager that runs it. @throws InvalidFlag */
+/** The objects of the operator and of its manager. @throws InvalidFlag */
 export function managedAccess(operator: Operator, options: ManagerAccessOptions): readonly KubeObject[] {
   const { settings, namespaces, configMap } = options
   const account = accountOf(operator, options)
@@ -135,7 +135,7 @@ function operatorRoles(
   ]
 }
 
-/** A role and its binding, where there is anything to grant. */
+/** A role and its binding, if there are rules. */
 function placedRoles(name: string, { namespace, rules }: PlacedRules, account: Account): readonly KubeObject[] {
   if (rules.length === 0) return []
   const apiVersion = 'rbac.authorization.k8s.io/v1'
@@ -152,7 +152,7 @@ interface Split {
   readonly inNamespaces: readonly PolicyRule[]
 }
 
-/** What is in namespaces, and what is not. */
+/** Splits rules into namespaced and cluster-scoped ones. */
 function split(rules: readonly PolicyRule[], { inputs, outputs }: Operator): Split {
   const isClusterWide = ({ apiGroups = [] }: PolicyRule, resource: string): boolean => {
     const [plural = ''] = resource.split('/')

@@ -1,6 +1,6 @@
 /**
- * A resource file to fill in: what it always looks like, what the CR says about it, and which of it is kept that way. It
- * type-checks as it is; from then on it is its author's, and nothing of theirs is ever overwritten.
+ * The source file of a dependent, to be completed: constant part, part determined by the CR, scope of drift correction. It
+ * type-checks as it is. From then on it belongs to its author and is never overwritten.
  */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -14,26 +14,26 @@ import { initialData, type InitialData } from './manifest.ts'
 import { readCrds, readSchemaText } from './types.ts'
 
 export interface ResourceRequest {
-  /** The kind that is kept, as a person calls it. */
+  /** The kind of the dependent, by any of its names. */
   readonly kind: string
-  /** A manifest to begin with. */
+  /** A manifest to start from. */
   readonly from: string | undefined
   /** A file with the CRD of the kind. */
   readonly crd: string | undefined
-  /** The kind whose CRs it is kept for: `FILE#KIND`. */
+  /** The kind of the owning CRs: `FILE#KIND`. */
   readonly owner: string
-  /** @default beside the owner's, called after the kind */
+  /** @default beside the owner's file, named after the kind */
   readonly file: string | undefined
 }
 
 export interface GeneratedResource {
   readonly file: string
-  /** What the file exports. */
+  /** The name that the file exports. */
   readonly name: string
   readonly text: string
-  /** Types that it imports. */
+  /** Types that the file imports. */
   readonly types: { readonly file: string; readonly text: string } | undefined
-  /** What a person should know. */
+  /** Notes for the user. */
   readonly notes: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export async function generateResource(request: ResourceRequest): Promise<Genera
   }
 }
 
-/** Writes what is new. @throws AlreadyThere before anything is written */
+/** Writes the new files. @throws AlreadyThere before anything is written */
 export async function writeResource({ file, text, types }: GeneratedResource): Promise<readonly string[]> {
   makeFolder(path.dirname(file))
   try {
@@ -109,7 +109,7 @@ async function readManifest(file: string, { word }: KindName): Promise<Manifest>
   return first
 }
 
-/** The file's name as a name in code. */
+/** The file name as an identifier. */
 function nameFor(file: string, owner: ExportedKind): string {
   const base = path.basename(file).replace(/\.[cm]?[jt]s$/, '')
   const name = base.replaceAll(/[-_.]+([A-Za-z0-9])?/g, (run, letter?: string) => letter?.toUpperCase() ?? run)
@@ -121,7 +121,7 @@ function nameFor(file: string, owner: ExportedKind): string {
 }
 
 const reserved: ReadonlySet<string> = new Set(
-  `await break case catch class const continue debugger default defineResource delete do else enum export extends false
+  `await break case catch class const continue debugger default defineDependent delete do else enum export extends false
    finally for function if import in instanceof interface let new null package private protected public resourceOf return
    static super switch this throw true try typeof var void while with yield`.split(/\s+/),
 )
@@ -136,7 +136,7 @@ interface TextParts {
 
 function resourceText({ name, kept, initial, owner, file }: TextParts): string {
   const { kind, expression, fromKit } = kept
-  const fromOperator = ['defineResource', ...(fromKit === '' ? [] : [fromKit])]
+  const fromOperator = ['defineDependent', ...(fromKit === '' ? [] : [fromKit])]
   const imports = [
     ...kept.imports.filter((line) => !line.includes("'./")),
     `import { ${fromOperator.join(', ')} } from 'muster/operator'`,
@@ -147,7 +147,7 @@ function resourceText({ name, kept, initial, owner, file }: TextParts): string {
   return `/** The ${kind} that is kept for each ${owner.kind.kind}. */
 ${imports.join('\n')}
 
-export const ${name} = defineResource({
+export const ${name} = defineDependent({
   for: ${owner.name},
   kind: ${expression},
 ${isIdGiven ? `  id: '${name}',\n` : ''}  // 1. What it always looks like: a part of an object, or YAML. Names and owners are set by the kit.
@@ -168,11 +168,11 @@ function initialText(initial: InitialData | undefined): string {
   return `\`\n${escaped}\n  \``
 }
 
-/** A start that works for every CR: what has Pods must be able to tell its own from others'. */
+/** A start that works for every CR: a workload needs a selector that matches its own Pods only. */
 function fromCrText(name: string, kind: string, hasManifest: boolean): string {
   const instance = 'instance: cr.metadata.name'
   if (kind === 'Deployment' || kind === 'StatefulSet' || kind === 'DaemonSet') {
-    // A manifest has labels of its own; these are added to them.
+    // Added to the labels of the manifest.
     const labels = hasManifest ? instance : `app: '${name}', ${instance}`
     return `  fromCR: ({ cr }) => {
     const labels = { ${labels} }

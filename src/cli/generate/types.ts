@@ -1,4 +1,4 @@
-/** TypeScript types of kinds that others define. */
+/** TypeScript types of kinds of other projects, from their CRDs. */
 import { readFile } from 'node:fs/promises'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject } from '../../kube/json.ts'
@@ -12,7 +12,7 @@ export async function typeFiles(file: string): Promise<readonly Made[]> {
   return crds.map((crd) => ({ name: `${crd.spec.names.kind.toLowerCase()}.ts`, text: typesOfCrd(crd) }))
 }
 
-/** @throws InvalidFlag for a file without any */
+/** @throws InvalidFlag for a file without CRDs */
 export async function readCrds(file: string): Promise<readonly CustomResourceDefinition[]> {
   const documents = readYamlDocuments(await readSchemaText(file), { source: file })
   const crds = documents.filter(

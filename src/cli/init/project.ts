@@ -1,6 +1,6 @@
 /**
- * A new operator project, as data: path and text of every file. One kind, one resource, one test; everything that a
- * person has to understand is in three files of a dozen lines.
+ * A new operator project, as data: path and text of every file. One kind, one dependent, one test, in three files of a dozen
+ * lines.
  */
 
 export interface ProjectOptions {
@@ -9,19 +9,19 @@ export interface ProjectOptions {
   readonly kind: string
   readonly group: string
   readonly muster: MusterOrigin
-  /** Versions of what the project is made with. */
+  /** Versions of the development dependencies. */
   readonly versions: { readonly typescript: string; readonly nodeTypes: string }
 }
 
-/** Where the project has muster from. */
+/** Where the project gets muster from. */
 export interface MusterOrigin {
-  /** What package.json says: a version, or `file:…`. */
+  /** The specifier in package.json: a version, or `file:…`. */
   readonly spec: string
-  /** It is a checkout, which runs from its sources. */
+  /** A checkout, which runs from its sources. */
   readonly isCheckout: boolean
 }
 
-/** The kind of a project called so: `web-site-operator` is about `WebSite`. */
+/** The kind that derives from a project name: `WebSite` for `web-site-operator`. */
 export function kindFor(name: string): string {
   const words = name.replace(/-operator$/, '').split('-')
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
@@ -62,7 +62,7 @@ function manifest({ name, muster, versions }: ProjectOptions): string {
   return `${JSON.stringify(value, undefined, 2)}\n`
 }
 
-/** The names that CI systems of this field know. */
+/** The target names that upstream CI systems use. */
 const makefile = `MUSTER ?= npx muster
 APPLY_CONFIG_INPUT_DIR ?= ./tests
 ARTIFACT_DIR ?= ./test-output
@@ -125,7 +125,7 @@ function tsconfig({ muster }: ProjectOptions): string {
 }
 
 function kind({ kind: name, group }: ProjectOptions): string {
-  return `/** What people ask for. The TypeScript types and the CRD both come from this one definition. */
+  return `/** What users ask for. The TypeScript types and the CRD both come from this one definition. */
 import { defineKind, integer, type ObjectOf, string } from 'muster/operator'
 
 export const ${name} = defineKind({
@@ -147,13 +147,13 @@ export type ${name} = ObjectOf<typeof ${name}>
 
 function resource({ name, kind: ownKind }: ProjectOptions): string {
   return `/** The Deployment that is kept for each ${ownKind}. */
-import { defineResource, Deployment } from 'muster/operator'
+import { defineDependent, Deployment } from 'muster/operator'
 import { ${ownKind} } from './kind.ts'
 
-export const deployment = defineResource({
+export const deployment = defineDependent({
   for: ${ownKind},
   kind: Deployment,
-  // What it always looks like.
+  // The constant part.
   initial: \`
     spec:
       template:
@@ -162,7 +162,7 @@ export const deployment = defineResource({
             - name: ${name}
               ports: [{ name: http, containerPort: 80 }]
   \`,
-  // What the CR says about it, laid over that: the container of the same name gets its image.
+  // The part that the CR determines, merged over the first: the container of the same name gets its image.
   fromCR: ({ cr }) => {
     const labels = { app: '${name}', instance: cr.metadata.name }
     return {
@@ -193,7 +193,7 @@ function operatorTest({ kind: ownKind, group }: ProjectOptions): string {
   return `/** On an embedded cluster of its own, in virtual time: nothing is mocked, and an hour takes no time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTrial } from 'muster/manager'
+import { openTestEnvironment } from 'muster/manager'
 import { Deployment } from 'muster/operator'
 import { ${ownKind} } from './kind.ts'
 import { operator } from './operator.ts'
@@ -201,20 +201,20 @@ import { operator } from './operator.ts'
 const demo = { name: 'demo', namespace: 'default' }
 
 test('each ${ownKind} gets a Deployment of its size, and then nothing is written any more', async (t) => {
-  const trial = await openTrial(operator, { workloads: true })
-  t.after(() => trial.close())
+  const environment = await openTestEnvironment(operator, { workloads: true })
+  t.after(() => environment.close())
 
-  await trial.create(${ownKind}, { apiVersion: '${group}/v1alpha1', kind: '${ownKind}', metadata: demo, spec: { replicas: 3 } })
-  await trial.settle(60_000)
+  await environment.create(${ownKind}, { apiVersion: '${group}/v1alpha1', kind: '${ownKind}', metadata: demo, spec: { replicas: 3 } })
+  await environment.settle(60_000)
 
-  const deployment = await trial.client.get<Deployment>(Deployment, demo)
+  const deployment = await environment.client.get<Deployment>(Deployment, demo)
   assert.equal(deployment.spec?.replicas, 3)
-  const cr = await trial.client.get<${ownKind}>(${ownKind}, demo)
+  const cr = await environment.client.get<${ownKind}>(${ownKind}, demo)
   assert.equal(cr.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
 
-  const written = trial.writes.length
-  await trial.settle(60 * 60_000)
-  assert.equal(trial.writes.length, written)
+  const written = environment.writes.length
+  await environment.settle(60 * 60_000)
+  assert.equal(environment.writes.length, written)
 })
 `
 }
@@ -241,7 +241,7 @@ An operator for ${ownKind}s, made with Muster. ${origin}
     npm install
     npm test           # types, then the tests on an embedded cluster
     npm start          # an embedded cluster with the operator on it; prints how to reach it
-    npx muster simulate src/operator.ts        # everything that can go wrong, in virtual time
+    npx muster simulate src/operator.ts        # injected faults, in virtual time
 
 With \`npm start\` running, in another shell:
 
@@ -252,8 +252,8 @@ With \`npm start\` running, in another shell:
 On a cluster of yours (KUBECONFIG, or the service account of the Pod):
 
     npx muster run src/operator.ts --install
-    npx muster generate crd src/operator.ts        # what --install would install
-    npx muster generate rbac src/operator.ts       # the smallest role that will do
+    npx muster generate crd src/operator.ts        # the CRDs that --install installs
+    npx muster generate rbac src/operator.ts       # the minimal role
 
 | file                   | what it is                                    |
 | ---------------------- | --------------------------------------------- |
@@ -263,6 +263,6 @@ On a cluster of yours (KUBECONFIG, or the service account of the Pod):
 | \`src/operator.test.ts\` | what it promises                              |
 | \`tests/\`               | the same as data: \`npm run test-operator-integration\` |
 
-\`npx muster generate resource Service\` begins the next resource.
+\`npx muster generate resource Service\` creates the next dependent.
 `
 }

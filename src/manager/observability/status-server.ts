@@ -10,7 +10,7 @@ import type { HealthReport } from './health.ts'
 import type { ManagerReport } from './report.ts'
 
 export interface StatusServerOptions {
-  /** @default 127.0.0.1 */
+  /** @default "127.0.0.1" */
   readonly host?: string
   /** 0 picks a free one. */
   readonly port: number

@@ -5,7 +5,7 @@ import type { Request } from './request.ts'
 
 export const access: Rule = {
   name: 'least access',
-  asks: 'the role that follows from what it declares is enough, and all of it is used',
+  asks: 'the role derived from the declaration is sufficient and fully used',
   run({ operator, requests }) {
     const refused = refusalsIn(requests)
     if (refused.length > 0) return Promise.resolve(failed(`refused: ${some(refused)}`))

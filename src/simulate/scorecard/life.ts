@@ -18,7 +18,7 @@ import { isSameTarget, isWriteRequest, type Request, type ScorecardTarget } from
 
 export const follows: Rule = {
   name: 'follows its CR',
-  asks: 'a change of any field of the spec is seen, and ends as it should or with a reason why not',
+  asks: 'a change of any spec field takes effect, or the status gives a reason',
   async run(examination) {
     const ground = await examination.atRest()
     const problems: string[] = []
@@ -67,7 +67,7 @@ function signatureOf(cr: UntypedObject): string {
 
 export const finalizes: Rule = {
   name: 'finalizes',
-  asks: 'a CR that is deleted goes, with all that was made for it, and not before',
+  asks: 'a deleted CR is removed with all its dependents, and not before',
   async run(examination) {
     const ground = await examination.atRest()
     const problems = [...finalizerFaults(ground)]

@@ -23,7 +23,7 @@ import { isSameTarget, isWriteRequest, requestKey } from './request.ts'
 
 export const drift: Rule = {
   name: 'restores drift',
-  asks: 'each field that it owns is put right when another actor changes, empties or removes it, with one write',
+  asks: 'each owned field that another field manager changes, empties or removes is corrected with one write',
   async run(examination) {
     const ground = await examination.atRest()
     const problems: string[] = []
@@ -108,7 +108,7 @@ function text(value: Json | undefined): string {
 
 export const foreign: Rule = {
   name: 'keeps foreign fields',
-  asks: 'what others add to its objects stays, at rest and when it writes them itself',
+  asks: 'fields of other field managers are kept, at rest and after its own writes',
   async run(examination) {
     const ground = await examination.atRest()
     const problems: string[] = []

@@ -6,7 +6,7 @@ import { isSameTarget, isWriteRequest, type ScorecardTarget } from './request.ts
 
 export const schema: Rule = {
   name: 'validates',
-  asks: 'each of its kinds says what its fields are, and has a status of its own',
+  asks: 'each kind has a schema for all its fields and a status subresource',
   run({ operator }) {
     const problems: string[] = []
     let fields = 0
@@ -42,7 +42,7 @@ function fieldsIn({ properties = {} }: JSONSchemaProps): number {
 
 export const status: Rule = {
   name: 'reports status',
-  asks: 'a CR says which generation was seen, that all is well when it is, and why not when it is not',
+  asks: 'the status has the observed generation, Ready when everything is, and a reason otherwise',
   async run(examination) {
     const ground = await examination.atRest()
     const problems: string[] = []

@@ -12,7 +12,7 @@ export function shown({ method, path }: Request): string {
 
 export const idempotent: Rule = {
   name: 'idempotent',
-  asks: 'the same state leads to the same requests, and an event that changes nothing to no write',
+  asks: 'the same state leads to the same requests, and an event without a change to no write',
   async run(examination) {
     const [first, second] = [await examination.atRest(), await examination.atRest()]
     const [one, other] = [writesOf(first), writesOf(second)]
@@ -53,7 +53,7 @@ async function touch(ground: ScorecardGround): Promise<void> {
 
 export const quiet: Rule = {
   name: 'quiet at rest',
-  asks: 'nothing is sent for a day in which nothing happens',
+  asks: 'no request is sent in a day without changes',
   async run(examination) {
     const ground = await examination.fresh()
     await ground.begin()
@@ -81,7 +81,7 @@ function spanOf(ms: number): string {
 
 export const restart: Rule = {
   name: 'survives a restart',
-  asks: 'a new process finds everything in order and writes nothing',
+  asks: 'a new process writes nothing',
   async run(examination) {
     const ground = await examination.atRest()
     await ground.stop()
@@ -100,7 +100,7 @@ const mostCrashes = 40
 
 export const crash: Rule = {
   name: 'survives a crash',
-  asks: 'whichever write was its last, a new process comes to the same end',
+  asks: 'after a crash behind any write, a new process reaches the same state',
   async run(examination) {
     const ground = await examination.atRest()
     const expected = await portraitOf(ground)
