@@ -30,7 +30,8 @@ export function muster(folder: string, ...words: readonly string[]): Promise<End
 export async function install(project: string): Promise<void> {
   const modules = path.join(project, 'node_modules')
   await mkdir(path.join(modules, '@types'), { recursive: true })
-  await symlink(root, path.join(modules, 'muster'))
+  await mkdir(path.join(modules, '@muster-dev'), { recursive: true })
+  await symlink(root, path.join(modules, '@muster-dev', 'muster'))
   await symlink(path.join(root, 'node_modules', '@types', 'node'), path.join(modules, '@types', 'node'))
 }
 

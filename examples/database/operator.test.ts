@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { openTestEnvironment, type TestEnvironment } from 'muster/manager'
-import type { KubeObject } from 'muster/kube'
-import type { HttpAnswer, HttpCall, Live } from 'muster/operator'
-import { ConfigMap, Secret, Service, StatefulSet } from 'muster/operator'
+import { openTestEnvironment, type TestEnvironment } from '@muster-dev/muster/manager'
+import type { KubeObject } from '@muster-dev/muster/kube'
+import type { HttpAnswer, HttpCall, Live } from '@muster-dev/muster/operator'
+import { ConfigMap, Secret, Service, StatefulSet } from '@muster-dev/muster/operator'
 import { Database, operator } from './operator.ts'
 
 /** A database in memory, and its sidecar. The suite against real servers uses a real one. */

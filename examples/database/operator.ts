@@ -20,7 +20,7 @@ import {
   Service,
   StatefulSet,
   string,
-} from 'muster/operator'
+} from '@muster-dev/muster/operator'
 
 const own = {
   image: string({ default: 'redis:8-alpine' }),

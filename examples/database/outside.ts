@@ -7,9 +7,9 @@
  * A database exists while its Pod is ready, needs a moment to load, and ends on request. The sidecar implements its
  * protocol: a token, one word for the state, and actions that start once for each key.
  */
-import type { Clock } from 'muster/clock'
-import type { KubeObject } from 'muster/kube'
-import { type HttpAnswer, type HttpCall, type Live, Pod, Secret, StatefulSet } from 'muster/operator'
+import type { Clock } from '@muster-dev/muster/clock'
+import type { KubeObject } from '@muster-dev/muster/kube'
+import { type HttpAnswer, type HttpCall, type Live, Pod, Secret, StatefulSet } from '@muster-dev/muster/operator'
 
 /** What the simulation provides. */
 interface World {

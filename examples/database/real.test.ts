@@ -4,7 +4,7 @@
  */
 import { access } from 'node:fs/promises'
 import path from 'node:path'
-import { Secret, StatefulSet } from 'muster/operator'
+import { Secret, StatefulSet } from '@muster-dev/muster/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { followAction, type Life, makeLife, token } from '../../test/real/sidecar/life.ts'
 import { find, openStage, type Running, type Stage } from '../../test/stage.ts'

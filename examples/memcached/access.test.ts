@@ -1,10 +1,17 @@
 /** The role of `muster generate rbac` is sufficient and minimal. */
-import { createApiServer } from 'muster/apiserver'
-import { createSharedCache } from 'muster/cache'
-import { type Client, createClient, inProcessTransport, type Transport } from 'muster/client'
-import { virtualClock } from 'muster/clock'
-import { hostOperator } from 'muster/manager'
-import { ConfigMap, defineController, defineOperator, defineDependent, Deployment, Secret } from 'muster/operator'
+import { createApiServer } from '@muster-dev/muster/apiserver'
+import { createSharedCache } from '@muster-dev/muster/cache'
+import { type Client, createClient, inProcessTransport, type Transport } from '@muster-dev/muster/client'
+import { virtualClock } from '@muster-dev/muster/clock'
+import { hostOperator } from '@muster-dev/muster/manager'
+import {
+  ConfigMap,
+  defineController,
+  defineOperator,
+  defineDependent,
+  Deployment,
+  Secret,
+} from '@muster-dev/muster/operator'
 import { describe, expect, it } from 'vitest'
 import { attributesOf } from '../../src/apiserver/access/request-attributes.ts'
 import { parseTarget } from '../../src/apiserver/access/request-target.ts'

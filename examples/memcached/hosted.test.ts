@@ -18,7 +18,7 @@ import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import type { Operator } from '../../src/operator/operator.ts'
 import { hostOperator } from '../../src/manager/hosting/host.ts'
-import { type TargetCluster, mapNames } from '../../src/manager/placement/cluster.ts'
+import { type Cluster, mapNames } from '../../src/manager/placement/cluster.ts'
 import { type NameMap, nameMap, checkApart } from '../../src/manager/placement/name-map.ts'
 
 interface Management {
@@ -26,7 +26,7 @@ interface Management {
   /** A user with kubectl. */
   readonly person: Client
   /** A cluster for one host, and its writes. */
-  connect(): { readonly cluster: TargetCluster; readonly writes: readonly string[] }
+  connect(): { readonly cluster: Cluster; readonly writes: readonly string[] }
 }
 
 async function management(...namespaces: readonly string[]): Promise<Management> {
@@ -61,7 +61,7 @@ async function management(...namespaces: readonly string[]): Promise<Management>
   }
 }
 
-async function run(at: Management, cluster: TargetCluster, operator: Operator = memcached): Promise<Ledger[]> {
+async function run(at: Management, cluster: Cluster, operator: Operator = memcached): Promise<Ledger[]> {
   const { clock } = at
   const ledgers: Ledger[] = []
   const { client, cache } = cluster
@@ -116,7 +116,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 async function live(
   happening: readonly Step[],
   to: (name: string) => { readonly namespace: string; readonly name: string },
-  over: (cluster: TargetCluster) => TargetCluster,
+  over: (cluster: Cluster) => Cluster,
 ): Promise<readonly Ledger[]> {
   const at = await management('hosted-a')
   const ledgers = await run(at, over(at.connect().cluster))
@@ -210,7 +210,7 @@ describe('two hosted clusters on one management cluster', () => {
       maps.map(async (map) => {
         const own = at.connect()
         // One cache for both; each has a client of its own, so that their writes can be distinguished.
-        const mine: TargetCluster = {
+        const mine: Cluster = {
           ...cluster,
           client: own.cluster.client,
           cache: { ...cluster.cache, writer: (consumer) => cluster.cache.writer(consumer, own.cluster.client) },

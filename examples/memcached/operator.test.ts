@@ -1,6 +1,6 @@
 /** The behaviour of the operator on an embedded cluster in virtual time: nothing is mocked, every request is counted. */
-import { Deployment, Pod, Secret } from 'muster/operator'
-import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from 'muster/manager'
+import { Deployment, Pod, Secret } from '@muster-dev/muster/operator'
+import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from '@muster-dev/muster/manager'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Memcached, operator } from './operator.ts'
 

@@ -18,7 +18,7 @@ import {
   Secret,
   string,
   type View,
-} from 'muster/operator'
+} from '@muster-dev/muster/operator'
 
 export const Memcached = defineKind({
   group: 'cache.example.com',

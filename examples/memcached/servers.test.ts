@@ -1,5 +1,5 @@
 /** Cases for every API server: `npm test` runs them on the embedded one, `npm run test:real` on a real one. */
-import { ConfigMap, Deployment, Secret } from 'muster/operator'
+import { ConfigMap, Deployment, Secret } from '@muster-dev/muster/operator'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { find, openStage, playDeployment, type Running, type Stage } from '../../test/stage.ts'
 import { Memcached, operator } from './operator.ts'

@@ -1,5 +1,5 @@
 /** The embedded API server: the public API. README.md describes when and how to use it. */
-export type { ServerAccessOptions as AccessOptions } from './access/access.ts'
+export type { ServerAccessOptions } from './access/access.ts'
 export {
   type ApiServer,
   type ApiServerOptions,
@@ -10,10 +10,6 @@ export {
   type Workloads,
 } from './server/api-server.ts'
 export type { ExportOptions, Imported, ImportOptions } from './must-gather/must-gather.ts'
-export { type ServerListener as Listener, type ListenerOptions, startListener } from './http/listener.ts'
-export {
-  simulatedNodes,
-  simulatedWorkloads,
-  type SimulatedWorkloadsOptions as SimulationOptions,
-} from './simulated/simulation.ts'
+export { type ServerListener, type ListenerOptions, startListener } from './http/listener.ts'
+export { simulatedNodes, simulatedWorkloads, type SimulatedWorkloadsOptions } from './simulated/simulation.ts'
 export type { SimulatedNode } from './simulated/node-fleet.ts'

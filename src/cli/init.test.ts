@@ -34,13 +34,13 @@ describe('muster init', () => {
     const { dependencies } = JSON.parse(await readFile(path.join(dir, 'package.json'), 'utf8')) as {
       readonly dependencies: Readonly<Record<string, string>>
     }
-    const link = dependencies['muster']!.replace(/^file:/, '')
+    const link = dependencies['@muster-dev/muster']!.replace(/^file:/, '')
     expect(await readdir(path.resolve(dir, link, 'src', 'operator'))).toContain('index.ts')
     expect(await readFile(path.join(dir, 'tsconfig.json'), 'utf8')).toContain('muster-source')
 
     const other = path.join(await emptyFolder(), 'shop')
     await init('shop', { dir: other, muster: '1.2.3' })
-    expect(await readFile(path.join(other, 'package.json'), 'utf8')).toContain('"muster": "1.2.3"')
+    expect(await readFile(path.join(other, 'package.json'), 'utf8')).toContain('"@muster-dev/muster": "1.2.3"')
     expect(await readFile(path.join(other, 'tsconfig.json'), 'utf8')).not.toContain('muster-source')
   })
 

@@ -27,7 +27,7 @@ export interface OwnMuster {
 /** `file` is the module of the operator. */
 export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const { resolve } = createRequire(path.resolve(file))
-  const places = ['muster/client', 'muster/cache', 'muster/manager'].map((name) => {
+  const places = ['@muster-dev/muster/client', '@muster-dev/muster/cache', '@muster-dev/muster/manager'].map((name) => {
     try {
       return resolve(name)
     } catch {
@@ -41,7 +41,8 @@ export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const { createSharedCache } = (await load(cacheAt)) as typeof cache
   const all = (await load(managerAt)) as typeof manager
   const { hostOperator, createWebhookHost, startWebhooks, dryRun } = all
-  const programs = async (): Promise<typeof contract> => (await load(resolve('muster/contract'))) as typeof contract
+  const programs = async (): Promise<typeof contract> =>
+    (await load(resolve('@muster-dev/muster/contract'))) as typeof contract
   const hosting = { hostOperator, createWebhookHost, startWebhooks, dryRun, manager: all, contract: programs }
   return { connect, createSharedCache, ...hosting }
 }

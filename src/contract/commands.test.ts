@@ -8,7 +8,7 @@ import { readYaml } from '../kube/yaml.ts'
 import { defineController } from '../operator/controller.ts'
 import type { Json } from '../kube/json.ts'
 import { anything, integer, optional } from '../operator/field.ts'
-import { exactName, generated, labelled, referenced } from '../operator/input.ts'
+import { exactly, generated, labelled, referenced } from '../operator/input.ts'
 import { defineKind } from '../operator/kind.ts'
 import { ConfigMap, Namespace, Secret } from '../operator/kinds.ts'
 import { defineDependent } from '../operator/dependent.ts'
@@ -73,11 +73,11 @@ describe('input-resources and output-resources', () => {
         defineController({
           for: Wish,
           reads: [
-            exactName(ConfigMap, { namespace: 'shop', name: 'a' }),
+            exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
             labelled(Secret, { namespace: 'shop', labels: { tier: 'db' } }),
             referenced(Secret, { from: Wish, namePath: '$.spec.secret', namespacePath: '$.metadata.namespace' }),
             referenced(Namespace, {
-              from: exactName(ConfigMap, { namespace: 'shop', name: 'a' }),
+              from: exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
               namePath: '$.data.ns',
             }),
           ],
@@ -218,8 +218,8 @@ describe('apply-configuration', () => {
       controllers: [
         defineController({
           for: Wish,
-          reads: [ConfigMap, exactName(Secret, { namespace: 'shop', name: 'mine' })],
-          writes: [exactName(ConfigMap, { namespace: 'shop', name: 'mine' })],
+          reads: [ConfigMap, exactly(Secret, { namespace: 'shop', name: 'mine' })],
+          writes: [exactly(ConfigMap, { namespace: 'shop', name: 'mine' })],
           resources: [defineDependent({ for: Wish, kind: ConfigMap })],
           check({ cr, view }) {
             if (cr.metadata.name === 'reader') view.get(Secret, { namespace: 'shop', name: 'other' })
@@ -250,7 +250,7 @@ describe('apply-configuration', () => {
       controllers: [defineController({ for: Wish, writes: [ConfigMap], reconcile })],
     })
     // Its controllers may write more than it says to others.
-    const mine = exactName(ConfigMap, { namespace: 'shop', name: 'mine' })
+    const mine = exactly(ConfigMap, { namespace: 'shop', name: 'mine' })
     const others = honest.declaredOutputs.filter(({ resource }) => resource.kind !== 'ConfigMap')
     const operator = { ...honest, declaredOutputs: [...others, mine] }
     const { code, err, folder } = await run(operator, 'apply-configuration', '--input-dir', wishes('a', 'b'))

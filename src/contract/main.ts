@@ -2,7 +2,7 @@
  * Turns an operator into a program:
  *
  *     #!/usr/bin/env node
- *     import { operatorMain } from 'muster/contract'
+ *     import { operatorMain } from '@muster-dev/muster/contract'
  *     import { operator } from './operator.ts'
  *     await operatorMain(operator)
  *

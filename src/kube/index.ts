@@ -1,4 +1,4 @@
-/** Kubernetes as data; see README.md beside this file. Types of kinds are in `muster/kube/types/…`. */
+/** Kubernetes as data; see README.md beside this file. Types of kinds are in `@muster-dev/muster/kube/types/…`. */
 export { equalJson, isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
 export { readYaml, readYamlDocuments, writeYaml } from './yaml.ts'
 export type {

@@ -5,7 +5,7 @@ import type { KubeObject } from '../kube/object.ts'
 import { type ConfigOf, defineConfig } from './config.ts'
 import { defineController, type StatusReport, type StepContext } from './controller.ts'
 import { integer, optional, string } from './field.ts'
-import { exactName, labelled } from './input.ts'
+import { exactly, labelled } from './input.ts'
 import { ConfigMap, Deployment, type Secret, Secret as SecretKind, Service } from './kinds.ts'
 import { defineOperator } from './operator.ts'
 import { defineDependent, type DependentOverlay } from './dependent.ts'
@@ -200,15 +200,15 @@ describe('the role of an operator', () => {
 
   it('names what is declared by its name, where nothing else is declared of the kind', () => {
     const controller = defineController({
-      for: exactName(App, { name: 'only', namespace: 'a' }),
+      for: exactly(App, { name: 'only', namespace: 'a' }),
       writes: [
-        exactName(ConfigMap, { name: 'foo', namespace: 'a' }),
-        exactName(ConfigMap, { name: 'bar', namespace: 'b' }),
+        exactly(ConfigMap, { name: 'foo', namespace: 'a' }),
+        exactly(ConfigMap, { name: 'bar', namespace: 'b' }),
       ],
       reads: [
-        exactName(Deployment, { name: 'one', namespace: 'a' }),
-        exactName(SecretKind, { name: 'x', namespace: 'a' }),
-        exactName(SecretKind, { name: 'y', namespace: 'a' }),
+        exactly(Deployment, { name: 'one', namespace: 'a' }),
+        exactly(SecretKind, { name: 'x', namespace: 'a' }),
+        exactly(SecretKind, { name: 'y', namespace: 'a' }),
         labelled(Service, { labels: { a: 'b' } }),
       ],
       reconcile: () => ({}),

@@ -8,7 +8,7 @@ export {
   integer,
   intOrString,
   list,
-  type ListFieldOptions as ListOptions,
+  type ListFieldOptions,
   map,
   number,
   type NumberOptions,
@@ -23,7 +23,7 @@ export {
 export { describeKind } from './kind-docs.ts'
 export { sampleOf } from './kind-sample.ts'
 export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
-export { type ObjectOf, typedResourceOf as resourceOf, type TypedResource } from './typed-resource.ts'
+export { type ObjectOf, typedResourceOf, type TypedResource } from './typed-resource.ts'
 export { inRole, type PlacementRole, placementRoleOf } from './placement-role.ts'
 export * from './kinds.ts'
 export { type Config, type ConfigOf, defineConfig } from './config.ts'
@@ -33,7 +33,7 @@ export {
   defineController,
   type Finalization,
   type LiveContext,
-  type StatusReport as Report,
+  type StatusReport,
   type ReportContext,
   type StepContext,
   type StepOverride,
@@ -41,17 +41,17 @@ export {
 } from './controller.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
 export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
-export type { LiveCommandOptions as CommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
+export type { LiveCommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
 export {
   describeInput,
   type ExactName,
-  exactName as exactly,
+  exactly,
   generated,
   type GeneratedName,
   type Input,
   labelled,
   type LabelSelected,
-  type DeclaredOutput as Output,
+  type DeclaredOutput,
   type Reference,
   referenced,
   type ReferenceOptions,
@@ -59,9 +59,9 @@ export {
 } from './input.ts'
 export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
 export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
-export type { Apply, Delete, Mutation, MutationOutcome as Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
+export type { Apply, Delete, Mutation, MutationOutcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
 export { reconcile } from './reconcile.ts'
-export { type Conclusion, type Memory, noMemory, type ReconcileSituation as Situation } from './reconcile/situation.ts'
+export { type Conclusion, type Memory, noMemory, type ReconcileSituation } from './reconcile/situation.ts'
 export {
   type Context,
   defineDependent,
@@ -73,9 +73,9 @@ export {
   type Verdict,
 } from './dependent.ts'
 export { roleOf } from './role.ts'
-export type { HashScope as Scope } from './scope.ts'
+export type { HashScope } from './scope.ts'
 export { drawSteps, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
-export { type ObjectName, openView, type ViewSelection as Selection, type View, type ViewSource } from './view.ts'
+export { type ObjectName, openView, type ViewSelection, type View, type ViewSource } from './view.ts'
 export { type Application, type ApplicationOptions, defineApplication, type Reach } from './lifecycle/application.ts'
 export { drawLifecycle } from './lifecycle/draw.ts'
 export { defineLifecycle, type Lifecycle, type LifecycleOptions, type StateOf } from './lifecycle/lifecycle.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defineController } from './controller.ts'
-import { describeInput, exactName, generated, labelled, referenced } from './input.ts'
+import { describeInput, exactly, generated, labelled, referenced } from './input.ts'
 import { ClusterRole, ConfigMap, Namespace, Node, Secret } from './kinds.ts'
 import { defineOperator } from './operator.ts'
 import { inRole, placementRoleOf } from './placement-role.ts'
@@ -10,16 +10,16 @@ import { typedResourceOf } from './typed-resource.ts'
 const cluster = typedResourceOf('config.openshift.io/v1', 'APIServer', { plural: 'apiservers', namespaced: false })
 
 const served = referenced(Secret, {
-  from: exactName(cluster, { name: 'cluster' }),
+  from: exactly(cluster, { name: 'cluster' }),
   namespace: 'openshift-config',
   namePath: '$.spec.servingCerts.namedCertificates[*].servingCertificate.name',
 })
 
 describe('an input', () => {
   it('is plain data, and says in one line what it is', () => {
-    expect(exactName(cluster, { name: 'cluster' })).toEqual({ select: 'name', resource: cluster, name: 'cluster' })
+    expect(exactly(cluster, { name: 'cluster' })).toEqual({ select: 'name', resource: cluster, name: 'cluster' })
     const described = [
-      exactName(ConfigMap, { name: 'foo', namespace: 'ns' }),
+      exactly(ConfigMap, { name: 'foo', namespace: 'ns' }),
       generated(ClusterRole, { prefix: 'system:my-' }),
       generated(Secret, { prefix: 'my-' }),
       labelled(Secret, { namespace: 'ns', labels: { b: '2', a: '1' } }),
@@ -42,11 +42,11 @@ describe('an input', () => {
   })
 
   it.each([
-    [() => exactName(ConfigMap, { name: 'x' }), 'exactly(configmaps/v1): it needs a namespace'],
-    [() => exactName(Node, { name: 'x', namespace: 'ns' }), 'its objects are in no namespace'],
-    [() => exactName(Node, { name: '' }), 'name "" must not be empty'],
-    [() => exactName(Node, { name: 'a/b' }), 'name "a/b" must not contain "/"'],
-    [() => exactName(ConfigMap, { name: 'x', namespace: 'A_' }), 'exactly(configmaps/v1): namespace "A_"'],
+    [() => exactly(ConfigMap, { name: 'x' }), 'exactly(configmaps/v1): it needs a namespace'],
+    [() => exactly(Node, { name: 'x', namespace: 'ns' }), 'its objects are in no namespace'],
+    [() => exactly(Node, { name: '' }), 'name "" must not be empty'],
+    [() => exactly(Node, { name: 'a/b' }), 'name "a/b" must not contain "/"'],
+    [() => exactly(ConfigMap, { name: 'x', namespace: 'A_' }), 'exactly(configmaps/v1): namespace "A_"'],
     [() => generated(Node, { prefix: '' }), 'prefix "" must not be empty'],
     [() => labelled(Secret, { labels: {} }), 'declare the kind itself'],
     [() => labelled(Secret, { labels: { 'a b': 'c' } }), 'label a b=c'],
@@ -85,7 +85,7 @@ describe('the declaration of a controller', () => {
   })
 
   it('names the outputs of a dependent where writes does', () => {
-    const foo = exactName(inRole(ConfigMap, 'userWorkload'), { name: 'foo', namespace: 'ns' })
+    const foo = exactly(inRole(ConfigMap, 'userWorkload'), { name: 'foo', namespace: 'ns' })
     const { declaredInputs, declaredOutputs } = defineController({ for: Namespace, resources: [config], writes: [foo] })
     expect(declaredOutputs).toEqual([foo])
     expect(declaredInputs.map(describeInput)).toEqual(['namespaces/v1', 'configmaps/v1 ns/foo'])
@@ -93,7 +93,7 @@ describe('the declaration of a controller', () => {
   })
 
   it('may be for one object of its kind alone', () => {
-    const controller = defineController({ for: exactName(Namespace, { name: 'cluster' }) })
+    const controller = defineController({ for: exactly(Namespace, { name: 'cluster' }) })
     expect(controller.kind).toBe(Namespace)
     expect(controller.name).toBe('namespace')
     expect(controller.declaredInputs.map(describeInput)).toEqual(['namespaces/v1 cluster'])
@@ -101,12 +101,12 @@ describe('the declaration of a controller', () => {
 
   it('has one version of each kind', () => {
     const old = typedResourceOf('v1beta1', 'Node', { plural: 'nodes', namespaced: false })
-    expect(() => defineController({ for: Namespace, reads: [Node, exactName(old, { name: 'x' })] })).toThrow(
+    expect(() => defineController({ for: Namespace, reads: [Node, exactly(old, { name: 'x' })] })).toThrow(
       'Controller namespace: nodes is declared at v1 and at v1beta1. Use one of them everywhere.',
     )
     const controllers = [
       defineController({ for: Namespace, reads: [Node] }),
-      defineController({ for: ConfigMap, reads: [exactName(old, { name: 'x' })] }),
+      defineController({ for: ConfigMap, reads: [exactly(old, { name: 'x' })] }),
     ]
     expect(() => defineOperator({ name: 'two', controllers })).toThrow('Operator two: nodes is declared at v1')
   })

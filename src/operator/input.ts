@@ -88,7 +88,7 @@ export function whole<T extends KubeObject>(resource: TypedResource<T>): WholeKi
 }
 
 /** @throws InvalidController */
-export function exactName<T extends KubeObject>(
+export function exactly<T extends KubeObject>(
   resource: TypedResource<T>,
   { name, namespace }: { readonly name: string; readonly namespace?: string },
 ): ExactName<T> {

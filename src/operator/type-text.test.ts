@@ -22,8 +22,8 @@ describe('types of a CRD', () => {
     expect(typesOfCrd(Thing.crd())).toMatchInlineSnapshot(`
       "/** Made by \`muster generate types\` from a CustomResourceDefinition. Do not edit: make it again. */
       // things.example.com
-      import type { KubeObject } from 'muster/kube'
-      import type { TypedResource } from 'muster/operator'
+      import type { KubeObject } from '@muster-dev/muster/kube'
+      import type { TypedResource } from '@muster-dev/muster/operator'
 
       /**
        * Ends a comment: *\\/ and goes on.

@@ -38,7 +38,7 @@ export const ${lowerFirst(type)}Resource: TypedResource<${type}> = {
 `
   })
   const source = `// ${(metadata?.name ?? names.plural).replaceAll(/\s/g, ' ')}`
-  return `${header}\n${source}\nimport type { KubeObject } from 'muster/kube'\nimport type { TypedResource } from 'muster/operator'\n\n${texts.join('\n')}`
+  return `${header}\n${source}\nimport type { KubeObject } from '@muster-dev/muster/kube'\nimport type { TypedResource } from '@muster-dev/muster/operator'\n\n${texts.join('\n')}`
 }
 
 /** Members of every object. */

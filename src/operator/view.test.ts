@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isMusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { exactName, generated, type Input, labelled, referenced, whole } from './input.ts'
+import { exactly, generated, type Input, labelled, referenced, whole } from './input.ts'
 import { ConfigMap, Namespace, Secret } from './kinds.ts'
 import { createReferenceTable } from './references.ts'
 import type { TypedResource } from './typed-resource.ts'
@@ -48,7 +48,7 @@ const plainInput: fc.Arbitrary<Input> = fc
     const where = isEverywhere ? {} : inNamespace(resource, at)
     return fc.constantFrom<Input>(
       whole(resource),
-      exactName(resource, { name: called, ...inNamespace(resource, at) }),
+      exactly(resource, { name: called, ...inNamespace(resource, at) }),
       generated(resource, { prefix: 'a', ...where }),
       labelled(resource, { labels: { color }, ...where }),
     )
@@ -176,7 +176,7 @@ describe('a view', () => {
       source: sourceOf(new Map()),
       reader: 'op, controller c',
       inputs: [
-        exactName(Secret, { name: 'x', namespace: 'ns' }),
+        exactly(Secret, { name: 'x', namespace: 'ns' }),
         labelled(ConfigMap, { namespace: 'ns', labels: { a: '1' } }),
       ],
       onRefused: (message) => refused.push(message),
@@ -206,7 +206,7 @@ describe('a view', () => {
       ...sourceOf(new Map()),
       get: (resource, at) => (resource.kind === 'ConfigMap' ? config : at.name === 'old' ? old : undefined),
     }
-    const root = exactName(ConfigMap, { name: 'c', namespace: 'ns' })
+    const root = exactly(ConfigMap, { name: 'c', namespace: 'ns' })
     const reference = referenced(Secret, { from: root, namePath: '$.data.next', namespace: 'ns' })
     const open = (): RecordedView => openView({ source, reader: 'test', inputs: [root, reference] })
     const view = open()

@@ -10,12 +10,7 @@ export {
   type SidecarResponse,
   type SidecarTransport,
 } from './client.ts'
-export {
-  type ConfigOverrides,
-  type SidecarListenAddress as ListenAddress,
-  loadConfig,
-  type SidecarConfig,
-} from './config.ts'
+export { type ConfigOverrides, type SidecarListenAddress, loadConfig, type SidecarConfig } from './config.ts'
 export type { Variables } from './environment.ts'
 export type { CommandProbe, FileProbe, HttpProbe, ProbeSpec, TcpProbe } from './probe.ts'
 export type { ServerLimits } from './server.ts'

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { defineController } from '../../src/operator/controller.ts'
-import { exactName, labelled } from '../../src/operator/input.ts'
+import { exactly, labelled } from '../../src/operator/input.ts'
 import { defineKind } from '../../src/operator/kind.ts'
 import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
@@ -33,8 +33,8 @@ const operator = defineOperator({
     defineController({
       for: Report,
       reads: [
-        exactName(Secret, { name: 'one', namespace }),
-        exactName(Secret, { name: 'two', namespace }),
+        exactly(Secret, { name: 'one', namespace }),
+        exactly(Secret, { name: 'two', namespace }),
         labelled(ConfigMap, { labels: { tier: 'db' } }),
       ],
       status: ({ view }) => ({

@@ -8,7 +8,7 @@ import {
   integer,
   type Kind,
   type Operator,
-} from 'muster/operator'
+} from '@muster-dev/muster/operator'
 
 export type Part = Operator & { readonly own: Kind }
 

@@ -26,7 +26,7 @@ const shops: Resource = { group, version: 'v1alpha1', kind: 'Shop', plural: 'sho
 const name = { name: 'project-suite', namespace: 'default' }
 
 const levels = `
-import { openRunner } from 'muster/manager'
+import { openRunner } from '@muster-dev/muster/manager'
 for (const level of ['worker', 'process']) {
   try {
     const runner = await openRunner(level, { module: 'src/operator.ts' })
@@ -60,10 +60,10 @@ it('the packed package makes a project that passes its test and serves a cluster
   }
   expect(await readdir(path.join(project, 'test-output'))).toContain('junit.xml')
   // The page of the console is there, ready to be served.
-  const web = await readdir(path.join(project, 'node_modules', 'muster', 'dist', 'web'))
+  const web = await readdir(path.join(project, 'node_modules', '@muster-dev', 'muster', 'dist', 'web'))
   expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'telling.js'])
   // Its types are those of the build: a checkout is nowhere in sight.
-  expect(await readdir(path.join(project, 'node_modules', 'muster'))).not.toContain('src')
+  expect(await readdir(path.join(project, 'node_modules', '@muster-dev', 'muster'))).not.toContain('src')
   // The built package finds where a thread or a process of its own begins; a machine without walls has no processes.
   await writeFile(path.join(project, 'levels.mjs'), levels)
   const opened = await run(process.execPath, ['levels.mjs'], { cwd: project })

@@ -15,7 +15,7 @@ import {
   optional,
   Secret,
   string,
-} from 'muster/operator'
+} from '@muster-dev/muster/operator'
 
 /** `Widget00`, `Widget01` and so on: one kind and one operator for each number. */
 function widgetOperator(number) {

@@ -52,7 +52,10 @@ export function fitOf(
     }
     const short = shortages(needs, nodeInfo, others)
     if (short.length > 0)
-      return { reasons: short.map(({ reason }) => reason), isResolvable: !short.some(({ isUnresolvable }) => isUnresolvable) }
+      return {
+        reasons: short.map(({ reason }) => reason),
+        isResolvable: !short.some(({ isUnresolvable }) => isUnresolvable),
+      }
     return podConstraints(node)
   }
 }

@@ -13,7 +13,7 @@ export interface KeptKind {
   readonly apiVersion: string
   /** The expression after `kind:`. */
   readonly expression: string
-  /** The name under which `muster/operator` exports the kind. */
+  /** The name under which `@muster-dev/muster/operator` exports the kind. */
   readonly fromKit: string
   /** Further lines at the top of the file. */
   readonly imports: readonly string[]
@@ -59,7 +59,7 @@ export function builtinKind({ word, apiVersion }: KindName): KeptKind {
     ...found,
     expression: `resourceOf<${kind}>('${found.apiVersion}', '${kind}')`,
     fromKit: 'resourceOf',
-    imports: [`import type { ${kind} } from 'muster/kube/types/${group}/${version}'`],
+    imports: [`import type { ${kind} } from '@muster-dev/muster/kube/types/${group}/${version}'`],
   }
 }
 

@@ -139,7 +139,7 @@ function resourceText({ name, kept, initial, owner, file }: TextParts): string {
   const fromOperator = ['defineDependent', ...(fromKit === '' ? [] : [fromKit])]
   const imports = [
     ...kept.imports.filter((line) => !line.includes("'./")),
-    `import { ${fromOperator.join(', ')} } from 'muster/operator'`,
+    `import { ${fromOperator.join(', ')} } from '@muster-dev/muster/operator'`,
     ...kept.imports.filter((line) => line.includes("'./")),
     `import { ${owner.name} } from '${specifier(file, owner.file)}'`,
   ]

@@ -56,7 +56,7 @@ function manifest({ name, muster, versions }: ProjectOptions): string {
       'test-operator-integration': 'muster test tests',
       'update-test-operator-integration': 'muster test tests --update',
     },
-    dependencies: { muster: muster.spec },
+    dependencies: { '@muster-dev/muster': muster.spec },
     devDependencies: { '@types/node': versions.nodeTypes, typescript: versions.typescript },
   }
   return `${JSON.stringify(value, undefined, 2)}\n`
@@ -126,7 +126,7 @@ function tsconfig({ muster }: ProjectOptions): string {
 
 function kind({ kind: name, group }: ProjectOptions): string {
   return `/** What users ask for. The TypeScript types and the CRD both come from this one definition. */
-import { defineKind, integer, type ObjectOf, string } from 'muster/operator'
+import { defineKind, integer, type ObjectOf, string } from '@muster-dev/muster/operator'
 
 export const ${name} = defineKind({
   group: '${group}',
@@ -147,7 +147,7 @@ export type ${name} = ObjectOf<typeof ${name}>
 
 function resource({ name, kind: ownKind }: ProjectOptions): string {
   return `/** The Deployment that is kept for each ${ownKind}. */
-import { defineDependent, Deployment } from 'muster/operator'
+import { defineDependent, Deployment } from '@muster-dev/muster/operator'
 import { ${ownKind} } from './kind.ts'
 
 export const deployment = defineDependent({
@@ -179,7 +179,7 @@ export const deployment = defineDependent({
 
 function operator({ name, kind: ownKind }: ProjectOptions): string {
   return `/** The operator: which kinds it serves, and what it keeps for each of their CRs. */
-import { defineController, defineOperator } from 'muster/operator'
+import { defineController, defineOperator } from '@muster-dev/muster/operator'
 import { deployment } from './deployment.ts'
 import { ${ownKind} } from './kind.ts'
 
@@ -193,8 +193,8 @@ function operatorTest({ kind: ownKind, group }: ProjectOptions): string {
   return `/** On an embedded cluster of its own, in virtual time: nothing is mocked, and an hour takes no time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTestEnvironment } from 'muster/manager'
-import { Deployment } from 'muster/operator'
+import { openTestEnvironment } from '@muster-dev/muster/manager'
+import { Deployment } from '@muster-dev/muster/operator'
 import { ${ownKind} } from './kind.ts'
 import { operator } from './operator.ts'
 

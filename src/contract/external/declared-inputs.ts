@@ -5,7 +5,7 @@
 import type { Resource } from '../../kube/kind.ts'
 import {
   chainOf,
-  exactName,
+  exactly,
   generated,
   type Input,
   labelled,
@@ -28,7 +28,7 @@ const deepest = 4
 export function inputsOf(list: ResourceList, served: ServedInput): readonly Input[] {
   const at = (type: ResourceType): TypedResource => served.get(selectionKey(type))!
   const plain: readonly Input[] = [
-    ...(list.exactResources ?? []).map((entry) => exactName(at(entry), entry)),
+    ...(list.exactResources ?? []).map((entry) => exactly(at(entry), entry)),
     ...(list.generatedNameResources ?? []).map(({ name, ...entry }) =>
       generated(at(entry), { ...entry, prefix: name }),
     ),
@@ -40,7 +40,7 @@ export function inputsOf(list: ResourceList, served: ServedInput): readonly Inpu
     ...(list.kindResources ?? []).map((entry) => allOf(at(entry), entry)),
     // Referring objects selected by name are inputs, too.
     ...(list.resourceReferences ?? []).flatMap(({ referringResource }) =>
-      isExact(referringResource) ? [exactName(at(referringResource), referringResource)] : [],
+      isExact(referringResource) ? [exactly(at(referringResource), referringResource)] : [],
     ),
   ]
   let found = uniqueInputs(plain)

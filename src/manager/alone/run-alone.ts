@@ -1,6 +1,6 @@
 /**
  * Runs a single operator in a process of its own. Its flags become a configuration, and it is hosted by the same
- * runtime as in a manager of many. Programs call `operatorMain` of `muster/contract`.
+ * runtime as in a manager of many. Programs call `operatorMain` of `@muster-dev/muster/contract`.
  */
 import { aborted } from '../../clock/aborted.ts'
 import { systemClock } from '../../clock/system-clock.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { app, App as AppKind, type AppController, conditionsOf, since, tryApp, wire } from '../../../test/kit.ts'
 import { configMap } from '../../../test/embedded.ts'
 import { defineDependent } from '../../operator/dependent.ts'
-import { exactName } from '../../operator/input.ts'
+import { exactly } from '../../operator/input.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { findingCondition } from '../../operator/status.ts'
 import type { TestEnvironment } from '../testing/test-environment.ts'
@@ -102,7 +102,7 @@ describe('a finding is reported on its CR', () => {
 
   it('a write outside of the declared names is refused, and reported with the declared ones', async () => {
     const testEnv = await tryApp({
-      writes: [exactName(ConfigMap, { name: 'mine', namespace: 'default' })],
+      writes: [exactly(ConfigMap, { name: 'mine', namespace: 'default' })],
       reconcile: ({ cr }) => ({ objects: [configMap(cr.spec.text), configMap('mine')] }),
     })
     await testEnv.create(AppKind, app('a', { text: 'theirs' }))

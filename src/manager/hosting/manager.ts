@@ -18,7 +18,7 @@ import { type OperatorHost, hostOperator, type OperatorHostOptions } from './hos
 import { blockingOf } from '../findings/blocking.ts'
 import { type Blocking, describeFinding, type OverBudget } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
-import type { TargetCluster } from '../placement/cluster.ts'
+import type { Cluster } from '../placement/cluster.ts'
 import {
   createScheduler,
   defaultGates,
@@ -57,7 +57,7 @@ export interface HostedOptions
   /** Its name in this manager: one operator may serve several clusters. @default its own name */
   readonly as?: string
   /** @default the manager's */
-  readonly cluster?: Pick<TargetCluster, 'client' | 'cache'>
+  readonly cluster?: Pick<Cluster, 'client' | 'cache'>
   /** @default as `defaultGates` says */
   readonly gates?: Partial<GateOptions>
   /** Starts with filled caches and paused, for this reason. @default not paused */
@@ -171,11 +171,11 @@ export function createManager(options: ManagerOptions): Manager {
       let budget: Budget | undefined
       const at = { client, cache, ...cluster }
       const onRequest = (): void => budget?.request()
-      const counted = (one: Pick<TargetCluster, 'client' | 'cache'>): Pick<TargetCluster, 'client' | 'cache'> => ({
+      const counted = (one: Pick<Cluster, 'client' | 'cache'>): Pick<Cluster, 'client' | 'cache'> => ({
         client: countedClient(one.client, onRequest),
         cache: countedCache(one.cache, onRequest),
       })
-      const inRole = (role: PlacementRole): TargetCluster => ({ ...placement![role], ...counted(placement![role]) })
+      const inRole = (role: PlacementRole): Cluster => ({ ...placement![role], ...counted(placement![role]) })
       const host = hostWith({
         ...shared,
         ...rest,

@@ -6,7 +6,7 @@ import { createSharedCache } from '../../cache/shared-cache.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { exactName, generated, type Input, labelled, referenced, whole } from '../../operator/input.ts'
+import { exactly, generated, type Input, labelled, referenced, whole } from '../../operator/input.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import type { TypedResource } from '../../operator/typed-resource.ts'
 import { openView, type View, type ViewSource } from '../../operator/view.ts'
@@ -22,7 +22,7 @@ const direct: fc.Arbitrary<Input> = fc
     const where = isEverywhere ? {} : { namespace: 'default' }
     return fc.constantFrom<Input>(
       whole(kind),
-      exactName(kind, { name: called, namespace: 'default' }),
+      exactly(kind, { name: called, namespace: 'default' }),
       generated(kind, { prefix: 'x', ...where }),
       labelled(kind, { labels: { color: label }, ...where }),
     )

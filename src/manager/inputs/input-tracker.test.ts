@@ -9,7 +9,7 @@ import { seededRandom } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { integer } from '../../operator/field.ts'
-import { exactName, generated, labelled, referenced } from '../../operator/input.ts'
+import { exactly, generated, labelled, referenced } from '../../operator/input.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ClusterRole, ClusterRoleBinding, ConfigMap, Deployment, Node, Secret, Service } from '../../operator/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
@@ -131,7 +131,7 @@ const patchApp = async ({ client }: Embedded, name: string, spec: object, namesp
 
 describe('what is declared is what is watched', () => {
   it.each([
-    ['an exact name', [exactName(Secret, { name: 'a', namespace: 'default' })], 'default[][metadata.name=a] full'],
+    ['an exact name', [exactly(Secret, { name: 'a', namespace: 'default' })], 'default[][metadata.name=a] full'],
     [
       'a label selection',
       [labelled(Secret, { namespace: 'default', labels: { tier: 'db' } })],
@@ -141,7 +141,7 @@ describe('what is declared is what is watched', () => {
     ['generated names', [generated(Secret, { namespace: 'default', prefix: 'g-' })], 'default[][] full'],
     [
       'a label selection everywhere beside an exact name',
-      [labelled(Secret, { labels: { tier: 'db' } }), exactName(Secret, { name: 'a', namespace: 'default' })],
+      [labelled(Secret, { labels: { tier: 'db' } }), exactly(Secret, { name: 'a', namespace: 'default' })],
       '*[tier=db][] full, default[][metadata.name=a] full',
     ],
     ['a whole kind', [Secret], '*[][] full'],
@@ -188,10 +188,7 @@ describe('what is declared is what is watched', () => {
   })
 
   it('only where the operator works, except what names its namespace', async () => {
-    const reads = [
-      labelled(Secret, { labels: { tier: 'db' } }),
-      exactName(ConfigMap, { name: 'x', namespace: 'shared' }),
-    ]
+    const reads = [labelled(Secret, { labels: { tier: 'db' } }), exactly(ConfigMap, { name: 'x', namespace: 'shared' })]
     const { coverOf } = await open([appOperator({ reads })], { namespaces: ['default'] })
     expect(coverOf('secrets')).toBe('default[tier=db][] full')
     expect(coverOf('configmaps')).toBe('shared[][metadata.name=x] full')
@@ -199,7 +196,7 @@ describe('what is declared is what is watched', () => {
   })
 
   it('for one CR, where the controller is for one alone', async () => {
-    const only = exactName(AppKind, { name: 'a', namespace: 'default' })
+    const only = exactly(AppKind, { name: 'a', namespace: 'default' })
     const controller = defineController({ for: only, status: () => ({ seen: 'yes' }) })
     const scene = await open([defineOperator({ name: 'one', controllers: [controller] })])
     for (const name of ['a', 'b']) await scene.client.create(AppKind, app(name))
@@ -373,7 +370,7 @@ describe('references are followed', () => {
   it('where they lead in circles', async () => {
     const next = (from: Parameters<typeof referenced>[1]['from']): ReturnType<typeof referenced<App>> =>
       referenced(AppKind, { from, namePath: '$.spec.text', namespacePath: here })
-    const first = exactName(AppKind, { name: 'a', namespace: 'default' })
+    const first = exactly(AppKind, { name: 'a', namespace: 'default' })
     const ring = next(next(next(first)))
     const controller = defineController({
       for: first,
@@ -569,8 +566,8 @@ describe('a host', () => {
 
   it('needs no more than the role that follows from its declaration, names and all', async () => {
     const operator = appOperator({
-      reads: [exactName(Secret, { name: 's', namespace: 'default' }), labelled(Service, { labels: { a: 'b' } })],
-      writes: [exactName(ConfigMap, { name: 'mine', namespace: 'default' })],
+      reads: [exactly(Secret, { name: 's', namespace: 'default' }), labelled(Service, { labels: { a: 'b' } })],
+      writes: [exactly(ConfigMap, { name: 'mine', namespace: 'default' })],
       reconcile: ({ view }) => ({
         objects: [configMap('mine', { value: valueOf(view, 's'), services: String(view.list(Service).length) })],
       }),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { selects } from '../../operator/coverage.ts'
-import { exactName, generated, type Input, labelled, referenced, whole } from '../../operator/input.ts'
+import { exactly, generated, type Input, labelled, referenced, whole } from '../../operator/input.ts'
 import { Node, Secret } from '../../operator/kinds.ts'
 import type { References } from '../../operator/references.ts'
 import type { ObjectName } from '../../operator/view.ts'
@@ -15,8 +15,8 @@ const label = fc.constantFrom('red', 'blue')
 
 const input: fc.Arbitrary<Input> = fc.oneof(
   fc.constant(whole(Secret)),
-  fc.record({ name, namespace }).map((at) => exactName(Secret, at)),
-  fc.record({ name, namespace }).map((at) => exactName(Secret, at)),
+  fc.record({ name, namespace }).map((at) => exactly(Secret, at)),
+  fc.record({ name, namespace }).map((at) => exactly(Secret, at)),
   fc.record({ prefix: name, namespace }).map((at) => generated(Secret, at)),
   fc.record({ color: label, namespace }).map(({ color, ...at }) => labelled(Secret, { labels: { color }, ...at })),
   label.map((color) => labelled(Secret, { labels: { color } })),
@@ -53,10 +53,10 @@ describe('watch requests', () => {
   })
 
   it.each<[string, readonly Input[], readonly ObjectName[], readonly WatchRequest[]]>([
-    ['one name', [exactName(Secret, { name: 'a', namespace: 'x' })], [], [{ namespaces: ['x'], name: 'a' }]],
+    ['one name', [exactly(Secret, { name: 'a', namespace: 'x' })], [], [{ namespaces: ['x'], name: 'a' }]],
     [
       'two names in a namespace',
-      [exactName(Secret, { name: 'a', namespace: 'x' })],
+      [exactly(Secret, { name: 'a', namespace: 'x' })],
       [{ name: 'b', namespace: 'x' }],
       [
         { namespaces: ['x'], name: 'a' },
@@ -77,7 +77,7 @@ describe('watch requests', () => {
   })
 
   it('of a kind without namespaces know none', () => {
-    const inputs = [exactName(Node, { name: 'a' })]
+    const inputs = [exactly(Node, { name: 'a' })]
     expect(watchRequestsFor({ resource: Node, inputs, named: [], namespaces: ['x'] })).toEqual([{ name: 'a' }])
     expect(watchRequestsFor({ resource: Node, inputs, named: [{ name: 'b' }], namespaces: ['x'] })).toEqual([
       { name: 'a' },
@@ -89,7 +89,7 @@ describe('watch requests', () => {
   })
 
   it('stay within the namespaces where the operator works, except what its author named', () => {
-    const inputs = [whole(Secret), exactName(Secret, { name: 'a', namespace: 'shared' })]
+    const inputs = [whole(Secret), exactly(Secret, { name: 'a', namespace: 'shared' })]
     expect(
       watchRequestsFor({
         resource: Secret,

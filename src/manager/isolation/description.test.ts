@@ -5,7 +5,7 @@ import { parseJson, stringifyJson } from '../../kube/json.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { type Controller, defineController } from '../../operator/controller.ts'
 import { integer } from '../../operator/field.ts'
-import { describeInput, exactName, generated, labelled, referenced } from '../../operator/input.ts'
+import { describeInput, exactly, generated, labelled, referenced } from '../../operator/input.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap, Deployment, Secret, Service } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
@@ -27,7 +27,7 @@ const resources = [
 ]
 const reads = [
   Secret,
-  exactName(Service, { namespace: 'default', name: 'kubernetes' }),
+  exactly(Service, { namespace: 'default', name: 'kubernetes' }),
   labelled(inRole(Service, 'userWorkload'), { namespace: 'shared', labels: { tier: 'db' } }),
   referenced(Secret, { from: Thing, namePath: '$.spec.secret', namespacePath: '$.metadata.namespace' }),
 ]
@@ -40,7 +40,7 @@ const controllers: Readonly<Record<string, () => Controller>> = {
   'a reconcile of its own': () => defineController({ for: Thing, writes: [ConfigMap], reconcile: () => ({}) }),
   'a finalizer': () => defineController({ for: Thing, resources, finalize: () => undefined } as never),
   'one object alone': () =>
-    defineController({ for: exactName(Thing, { namespace: 'default', name: 'only' }), resources }),
+    defineController({ for: exactly(Thing, { namespace: 'default', name: 'only' }), resources }),
   'objects with a label': () => defineController({ for: labelled(Thing, { labels: { a: 'b' } }), resources }),
   'times of its own': () => defineController({ for: Thing, backOff: { firstMs: 7, mostMs: 77 }, timeoutMs: 777 }),
 }

@@ -12,7 +12,7 @@ import { type Controller, defineController } from '../../operator/controller.ts'
 import type { Conversion } from '../../operator/conversion.ts'
 import { defaultBackOff } from '../../operator/failure.ts'
 import {
-  exactName,
+  exactly,
   type ExactName,
   generated,
   type Input,
@@ -204,7 +204,7 @@ function inputFrom(received: unknown): Input {
     case 'kind':
       return whole(resource)
     case 'name':
-      return exactName(resource, { ...within, name: text(name) })
+      return exactly(resource, { ...within, name: text(name) })
     case 'prefix':
       return generated(resource, { ...within, prefix: text(prefix) })
     case 'labels': {

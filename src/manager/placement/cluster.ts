@@ -10,14 +10,14 @@ import { mappedClient } from './mapped-client.ts'
 import { objectMap } from './mapped-object.ts'
 import type { NameMap } from './name-map.ts'
 
-export interface TargetCluster {
+export interface Cluster {
   readonly name: string
   readonly client: Client
   readonly cache: SharedCache
 }
 
 /** The part of a cluster that a name map covers, under the operator's names. */
-export function mapNames(cluster: TargetCluster, names: NameMap): TargetCluster {
+export function mapNames(cluster: Cluster, names: NameMap): Cluster {
   const map = objectMap(names)
   return {
     name: `${cluster.name}/${names.name}`,
@@ -27,6 +27,6 @@ export function mapNames(cluster: TargetCluster, names: NameMap): TargetCluster 
 }
 
 /** The same cluster with the operator's identity: all requests except the caches' own reads use this client. */
-export function actingOn({ name, cache }: TargetCluster, client: Client): TargetCluster {
+export function actingOn({ name, cache }: Cluster, client: Client): Cluster {
   return { name, client, cache: { ...cache, writer: (consumer, through = client) => cache.writer(consumer, through) } }
 }

@@ -10,14 +10,14 @@ import { createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { exactName, referenced } from '../../operator/input.ts'
+import { exactly, referenced } from '../../operator/input.ts'
 import { ConfigMap, Secret, Service } from '../../operator/kinds.ts'
 import { inRole } from '../../operator/placement-role.ts'
 import { defineDependent } from '../../operator/dependent.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
 import { type OperatorHost, hostOperator } from '../hosting/host.ts'
 import { actingAs, impersonationOf } from '../run/identity.ts'
-import { actingOn, type TargetCluster, mapNames } from './cluster.ts'
+import { actingOn, type Cluster, mapNames } from './cluster.ts'
 import { nameMap } from './name-map.ts'
 import { place, type Placement, standalone } from './placement.ts'
 
@@ -41,7 +41,7 @@ afterEach(async () => {
   await clock.settle()
 })
 
-function cluster(name: string): TargetCluster {
+function cluster(name: string): Cluster {
   const random = seededRandom(name.length)
   const server = createApiServer({ clock, random: seededRandom(name.length + 20) })
   const client = createClient({ transport: inProcessTransport(server), clock, random })
@@ -74,11 +74,7 @@ const held = async (client: Client): Promise<readonly string[]> => {
 describe('a placement', () => {
   it('reads and writes each kind in the cluster of its role, and cleans up everywhere', async () => {
     clock = virtualClock()
-    const [configuration, management, userWorkload] = ['c', 'mm', 'uuu'].map(cluster) as [
-      TargetCluster,
-      TargetCluster,
-      TargetCluster,
-    ]
+    const [configuration, management, userWorkload] = ['c', 'mm', 'uuu'].map(cluster) as [Cluster, Cluster, Cluster]
     await run(spread, { configuration, management, userWorkload })
     await configuration.client.create(App, app('a'))
     await clock.advance(5000)
@@ -107,7 +103,7 @@ describe('a placement', () => {
 
   it('writes in each cluster with the identity for that cluster', async () => {
     clock = virtualClock()
-    const [configuration, other] = ['c', 'mm'].map(cluster) as [TargetCluster, TargetCluster]
+    const [configuration, other] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
     const transport = actingAs(other.client.transport, impersonationOf({ namespace: 'default', name: 'nobody' }))
     const management = actingOn(other, createClient({ transport, clock, random: seededRandom(5) }))
     const spoken = { ...spread, resources: [config, secret] }
@@ -125,7 +121,7 @@ describe('a placement', () => {
     const real = cluster('c')
     const names = nameMap({ name: 'h', rules: [{ operator: 'default/*', cluster: 'hosted/d-*' }] })
     const reads = [
-      exactName(ConfigMap, { name: 'fixed', namespace: 'default' }),
+      exactly(ConfigMap, { name: 'fixed', namespace: 'default' }),
       referenced(Secret, { from: App, namePath: '$.spec.text', namespacePath: '$.spec.parts.ns' }),
     ]
     const see: AppController = {
@@ -164,7 +160,7 @@ describe('a placement', () => {
 
   it('refuses a kind in two roles', () => {
     clock = virtualClock()
-    const [configuration, management] = ['c', 'mm'].map(cluster) as [TargetCluster, TargetCluster]
+    const [configuration, management] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
     const placement: Placement = { configuration, management, userWorkload: management }
     const twice = appOperator({ resources: [config], reads: [inRole(ConfigMap, 'management')] })
     expect(() => place(twice, placement)).toThrow('kit has configmaps/v1 in two roles, configuration and management')

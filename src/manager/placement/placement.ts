@@ -7,12 +7,12 @@ import { formatResource, type GroupVersionKind, type Resource } from '../../kube
 import { chainOf, inputOf } from '../../operator/input.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
-import type { TargetCluster } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 
-export type Placement = Readonly<Record<PlacementRole, TargetCluster>>
+export type Placement = Readonly<Record<PlacementRole, Cluster>>
 
 /** One cluster in all roles. */
-export function standalone(cluster: TargetCluster): Placement {
+export function standalone(cluster: Cluster): Placement {
   return { configuration: cluster, management: cluster, userWorkload: cluster }
 }
 
@@ -22,12 +22,12 @@ export function standalone(cluster: TargetCluster): Placement {
  * has started.
  * @throws InvalidPlacement for a kind in two roles
  */
-export function place(operator: Operator, placement: Placement): TargetCluster {
+export function place(operator: Operator, placement: Placement): Cluster {
   checkRoles(operator)
   const clusters = [...new Set(Object.values(placement))]
   const { configuration } = placement
   if (clusters.length === 1) return configuration
-  const at = (resource: GroupVersionKind): TargetCluster => placement[placementRoleOf(resource as Resource)]
+  const at = (resource: GroupVersionKind): Cluster => placement[placementRoleOf(resource as Resource)]
   return {
     name: clusters.map(({ name }) => name).join('+'),
     client: placedClient(configuration.client, at),
@@ -35,7 +35,7 @@ export function place(operator: Operator, placement: Placement): TargetCluster {
   }
 }
 
-function placedClient(client: Client, at: (resource: GroupVersionKind) => TargetCluster): Client {
+function placedClient(client: Client, at: (resource: GroupVersionKind) => Cluster): Client {
   return {
     ...client,
     discovery: {
@@ -45,7 +45,7 @@ function placedClient(client: Client, at: (resource: GroupVersionKind) => Target
   }
 }
 
-function placedCache(clusters: readonly TargetCluster[], at: (resource: Resource) => TargetCluster): SharedCache {
+function placedCache(clusters: readonly Cluster[], at: (resource: Resource) => Cluster): SharedCache {
   return {
     subscribe: (resource, options) => at(resource).cache.subscribe(resource, options),
     writer(consumer, through) {

@@ -11,7 +11,7 @@ import { seededRandom } from '../../clock/random.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Json } from '../../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { exactName, generated } from '../../operator/input.ts'
+import { exactly, generated } from '../../operator/input.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import type { Apply, Mutation, MutationOutcome } from '../../operator/plan.ts'
 import { combine } from './combined-wave.ts'
@@ -156,7 +156,7 @@ describe('the executor', () => {
 
   it('refuses an object whose name is not declared, and writes those whose names are', async () => {
     const outputs = [
-      exactName(ConfigMap, { name: 'a', namespace: 'default' }),
+      exactly(ConfigMap, { name: 'a', namespace: 'default' }),
       generated(ConfigMap, { prefix: 'g-', namespace: 'default' }),
     ]
     const { execute, sent, findings, soon } = bench({ outputs })

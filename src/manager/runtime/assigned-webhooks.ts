@@ -5,7 +5,7 @@
  */
 import type { Operator } from '../../operator/operator.ts'
 import type { OperatorHostOptions } from '../hosting/host.ts'
-import type { TargetCluster } from '../placement/cluster.ts'
+import type { Cluster } from '../placement/cluster.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { Assignment } from './assignment.ts'
 
@@ -13,20 +13,20 @@ type Serving = Pick<Webhooks, 'set' | 'settled' | 'delete'>
 
 export interface AssignedWebhooks {
   /** For the host of an assignment on this replica. `own`: the cluster to register in, as the manager. */
-  of(assignment: Assignment, own: TargetCluster): NonNullable<OperatorHostOptions['webhooks']>
+  of(assignment: Assignment, own: Cluster): NonNullable<OperatorHostOptions['webhooks']>
   /** For an assignment that any replica may run. Resolves when the webhooks are registered. @throws InvalidWebhook */
-  serve(assignment: Assignment, operator: Operator, own: TargetCluster): Promise<void>
+  serve(assignment: Assignment, operator: Operator, own: Cluster): Promise<void>
   /** The assignment is no longer in the settings. */
   drop(id: string): Promise<void>
 }
 
 export function createAssignedWebhooks(webhooks: Serving): AssignedWebhooks {
   /** Served webhooks by assignment. */
-  const served = new Map<string, { readonly declared: object; readonly own: TargetCluster }>()
+  const served = new Map<string, { readonly declared: object; readonly own: Cluster }>()
   // The name of an operator contains no dot.
   const nameOf = (id: string): string => id.replace('@', '.')
 
-  const set = ({ id, at, settings }: Assignment, declared: Parameters<Serving['set']>[1], own: TargetCluster): void => {
+  const set = ({ id, at, settings }: Assignment, declared: Parameters<Serving['set']>[1], own: Cluster): void => {
     // A hosted part of a cluster has no registrations of its own: those would match the objects of all parts.
     if (at !== undefined && Object.hasOwn(settings.placement.hosted, at)) return
     const before = served.get(id)

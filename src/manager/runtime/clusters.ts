@@ -16,7 +16,7 @@ import { type ClusterSettings, localCluster, type PlacementSettings, type Settin
 import type { IdentitySettings } from '../config/operator-settings.ts'
 import { nameMapOf, objectNameOf } from '../config/options-of.ts'
 import { actingAs, impersonationOf, mintedCredentials } from '../run/identity.ts'
-import { actingOn, type TargetCluster, mapNames } from '../placement/cluster.ts'
+import { actingOn, type Cluster, mapNames } from '../placement/cluster.ts'
 import { checkApart, type NameMap } from '../placement/name-map.ts'
 import { place, type Placement, standalone } from '../placement/placement.ts'
 
@@ -43,7 +43,7 @@ export interface ClustersOptions {
 }
 
 export interface Clusters {
-  readonly local: TargetCluster
+  readonly local: Cluster
   /**
    * Opens the clusters of an operator. `at`: a cluster, a hosted cluster, or undefined for the placement of the
    * settings.
@@ -57,7 +57,7 @@ export interface Clusters {
 /** The clusters of an operator. */
 export interface ClusterPlacement {
   /** With the operator's identity. */
-  readonly cluster: TargetCluster
+  readonly cluster: Cluster
   /** The cluster of each role. */
   readonly placement: Placement
   /**
@@ -69,7 +69,7 @@ export interface ClusterPlacement {
    * The cluster that `at` names, or the local one, with the manager's identity: for registrations, which the operator
    * may not write.
    */
-  readonly own: TargetCluster
+  readonly own: Cluster
   /** The operator leaves. A cluster without operators is disconnected. */
   close(): Promise<void>
 }
@@ -82,10 +82,10 @@ interface Link {
 }
 
 interface Known {
-  readonly cluster: TargetCluster
+  readonly cluster: Cluster
   readonly reached: Reached
   /** The cluster with the identity of each operator account. */
-  readonly identities: Map<string, TargetCluster>
+  readonly identities: Map<string, Cluster>
   /** Clients with connections of their own. */
   readonly apart: Set<Client>
 }
@@ -157,7 +157,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
   }
 
   /** The cluster with the identity of the operator's account. */
-  function as({ cluster, reached, identities, apart }: Known, { serviceAccount, by }: IdentitySettings): TargetCluster {
+  function as({ cluster, reached, identities, apart }: Known, { serviceAccount, by }: IdentitySettings): Cluster {
     if (serviceAccount === undefined) return cluster
     const id = [serviceAccount, by].join(' ')
     const acting = identities.get(id)
@@ -184,7 +184,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
       let own = home.cluster
       /** The plain connection, without name map and operator account. */
       let workload: Known = home
-      const of = async (name: string): Promise<TargetCluster> => {
+      const of = async (name: string): Promise<Cluster> => {
         const link = await take(name, settings)
         taken.push(link)
         const one = await link.known

@@ -10,7 +10,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { giveUp } from '../../operator/failure.ts'
 import { string } from '../../operator/field.ts'
-import { exactName } from '../../operator/input.ts'
+import { exactly } from '../../operator/input.ts'
 import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
@@ -200,7 +200,7 @@ function offending(): readonly Operator[] {
     metadata: { name, namespace: 'default' },
     data: { token: base64(text) },
   })
-  const writes = [exactName(Secret, { name: 'mine', namespace: 'default' })]
+  const writes = [exactly(Secret, { name: 'mine', namespace: 'default' })]
   const nameIn = (view: View): string => {
     const { data } = view.get(Secret, { name: 'given', namespace: 'default' }) ?? {}
     return Buffer.from(data?.['name'] ?? '', 'base64').toString()
