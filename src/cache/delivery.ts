@@ -23,7 +23,7 @@ export interface DeliveryListener {
 }
 
 /** One change of an object in the informer's copy. */
-export interface DeliveredChange {
+interface DeliveredChange {
   readonly ref: ObjectRef
   readonly version: string
   readonly previous: KubeObject | undefined
@@ -33,7 +33,7 @@ export interface DeliveredChange {
   readonly gone?: string | undefined
 }
 
-export interface DeliveryInput {
+interface DeliveryInput {
   readonly resource: Resource
   /** The current state of the copy. */
   readonly read: (ref: ObjectRef) => KubeObject | undefined

@@ -7,17 +7,17 @@ import type { KubeObject, ListMeta } from '../kube/object.ts'
 import { closeArray, cursor, openArray, openObject, quote } from './cursor.ts'
 
 /** The range of an object in a text. */
-export interface TextRange {
+interface TextRange {
   readonly start: number
   readonly end: number
 }
 
-export interface WatchFrame extends TextRange {
+interface WatchFrame extends TextRange {
   /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`, or a type of a later server. */
   readonly type: string
 }
 
-export interface ListPage {
+interface ListPage {
   readonly apiVersion: string | undefined
   readonly kind: string | undefined
   readonly resourceVersion: string
@@ -27,7 +27,7 @@ export interface ListPage {
 }
 
 /** Namespace and name of an object. */
-export interface ObjectIdentity {
+interface ObjectIdentity {
   readonly namespace: string | undefined
   readonly name: string
 }

@@ -13,7 +13,7 @@ import type { Cursor } from './cursor.ts'
 /** An object or an array. */
 export type InternNode = readonly Json[] | JsonObject
 
-export interface InternOptions {
+interface InternOptions {
   /** Values per generation. @default 16_384: more find no more duplicates, measured on 20,000 Pods */
   readonly entries?: number
   /** Characters of strings per generation. @default 1_048_576 */
@@ -36,7 +36,7 @@ export interface InternPool {
   stats(): InternStats
 }
 
-export interface InternStats {
+interface InternStats {
   readonly strings: { readonly held: number; readonly hits: number; readonly misses: number }
   readonly nodes: { readonly held: number; readonly hits: number; readonly misses: number }
 }

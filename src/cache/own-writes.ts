@@ -16,7 +16,7 @@ interface Pending {
 }
 
 /** A write whose watch event has not arrived. */
-export interface Echo {
+interface Echo {
   readonly key: string
   readonly consumer: string
 }

@@ -33,7 +33,7 @@ import { isSameState } from './store.ts'
 import type { CacheEvent, IndexFunction } from './subscription.ts'
 import { type PlannedWatch, planWatches } from './watch-plan.ts'
 
-export interface ResourceInformerInput extends InformerInput {
+interface ResourceInformerInput extends InformerInput {
   readonly pool: InternPool
   readonly mostWatches: number
 }

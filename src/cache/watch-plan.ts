@@ -44,7 +44,7 @@ export interface PlannedWatch {
   readonly isJoined: boolean
 }
 
-export interface PlanInput {
+interface PlanInput {
   readonly needs: Iterable<ScopedNeed>
   /** Existing joined watches, with the scopes they hold. */
   readonly joined?: readonly PlannedWatch[] | undefined

@@ -22,13 +22,13 @@ interface InFlight {
 }
 
 /** An object identified by key and uid: an object that is created again under its name has another uid. */
-export interface DeletedObject {
+interface DeletedObject {
   readonly ref: ObjectRef
   readonly uid: string
 }
 
 /** Responses newer than a list. */
-export interface NewerWriteResponses {
+interface NewerWriteResponses {
   /** The list, with the states of newer responses in place of the listed ones. */
   merge(listed: readonly KubeObject[], store: Store): readonly KubeObject[]
 }

@@ -12,7 +12,7 @@ import type { WriteTicket } from './informer.ts'
 export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
 
 /** Announces a write to the informer of a resource; undefined where the resource is not watched. */
-export type BeginWrite = (resource: Resource, ref: ObjectRef) => WriteTicket | undefined
+type BeginWrite = (resource: Resource, ref: ObjectRef) => WriteTicket | undefined
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 

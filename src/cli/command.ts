@@ -50,7 +50,7 @@ export function defineCommand<const F extends Flags>(command: Command<F>): Comma
   return command
 }
 
-export interface ParsedArguments {
+interface ParsedArguments {
   readonly flags: Readonly<Record<string, string | boolean | readonly string[]>>
   readonly positionals: readonly string[]
 }

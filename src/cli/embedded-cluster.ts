@@ -15,7 +15,7 @@ import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import { runningCluster } from './running-cluster.ts'
 
-export interface EmbeddedClusterOptions {
+interface EmbeddedClusterOptions {
   /** The value of the flag. @default a free port */
   readonly port: string | undefined
   /** The kubeconfig to write. */

@@ -17,7 +17,7 @@ interface ManagerFile {
 
 const place = (folder: string): string => path.join(folder, '.muster', 'manager.json')
 
-export interface WrittenManagerFile {
+interface WrittenManagerFile {
   /** The manager that the file names instead: started here before, and still running. */
   readonly other: ManagerFile | undefined
   /** Removes the file, if it is this manager's. */

@@ -11,7 +11,7 @@ import type { Operator } from '../operator/operator.ts'
 
 const usual = 'muster.yaml'
 
-export interface NamedOperator {
+interface NamedOperator {
   readonly name: string
   readonly section: OperatorSettings
   /** The settings of the whole configuration. */

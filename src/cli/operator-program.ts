@@ -33,7 +33,7 @@ import type { OperatorSettings, ProgramSettings } from '../manager/config/operat
 import { ownFiles } from '../manager/config/own-files.ts'
 import type { Settings } from '../manager/config/settings.ts'
 
-export interface ProgramCommand {
+interface ProgramCommand {
   readonly name: string
   readonly section: OperatorSettings & { readonly program: ProgramSettings }
   /** The configuration file: its paths are relative to its folder, and the program may not read it. */

@@ -1,6 +1,6 @@
 /** Progress of many parts: one line, redrawn in place, with an estimate of the remaining time. */
 
-export interface ProgressBar {
+interface ProgressBar {
   show(done: number, of: number, failed: number): void
   /** Erases the line. */
   end(): void

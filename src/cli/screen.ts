@@ -1,7 +1,7 @@
 /** A part of the terminal that is redrawn in place. Lines are cut to its width. */
 import type { WriteStream } from 'node:tty'
 
-export interface Screen {
+interface Screen {
   draw(lines: readonly string[]): void
   /** Keeps what is drawn; the next frame is drawn below. */
   leave(): void

@@ -11,7 +11,7 @@ export type PartMessage =
   | { readonly done: number; readonly of: number; readonly failed: number }
   | { readonly report: SimulationReport }
 
-export interface PartsOptions {
+interface PartsOptions {
   /** Flags of `muster simulate`, without those about parts. */
   readonly args: readonly string[]
   readonly workloads: boolean
@@ -75,7 +75,7 @@ export async function simulateInParts(options: PartsOptions): Promise<Simulation
 }
 
 /** Merges the reports of all parts. */
-export function joinReports(reports: readonly SimulationReport[]): SimulationReport {
+function joinReports(reports: readonly SimulationReport[]): SimulationReport {
   const [first] = reports
   const groups = new Set(reports.flatMap(({ byGroup }) => Object.keys(byGroup)))
   const sum = (of: (report: SimulationReport) => number): number => reports.reduce((all, one) => all + of(one), 0)

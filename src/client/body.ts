@@ -9,7 +9,7 @@ import { type Json, parseJson } from '../kube/json.ts'
 
 export type Body = AsyncIterable<Uint8Array>
 
-export interface LineOptions {
+interface LineOptions {
   /** A longer line is considered an attack or a mistake. @default 64 MiB */
   readonly maxLineBytes?: number | undefined
   /** What the stream is, for messages. @default "the stream" */

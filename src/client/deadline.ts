@@ -6,7 +6,7 @@
 import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 
-export interface DeadlineOptions {
+interface DeadlineOptions {
   readonly clock: Clock
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined

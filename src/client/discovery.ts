@@ -16,14 +16,14 @@ import { readResourceList, readRoot, type RootDocument } from './discovery-docum
 import { mediaType } from './media-type.ts'
 import type { TransportResponse } from '../transport/transport.ts'
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   readonly request: (request: RawRequest) => Promise<TransportResponse>
   readonly clock: Clock
   /** Minimum interval between fetches caused by a missing kind. @default 5_000 */
   readonly restMs?: number | undefined
 }
 
-export interface CachedDiscovery extends Discovery {
+interface CachedDiscovery extends Discovery {
   /** The server responded 404 to a path that discovery listed: the cache may be out of date. */
   suspect(): void
 }

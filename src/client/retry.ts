@@ -104,7 +104,7 @@ function isCertainlyUndone(error: MusterError): boolean {
   return isPutOff && error instanceof ApiError && error.status.reason !== undefined
 }
 
-export interface RetryableFailure {
+interface RetryableFailure {
   readonly error: unknown
   /** Failed attempts, including this one. */
   readonly failures: number
@@ -126,7 +126,7 @@ export function retryDelay(failure: RetryableFailure, policy: RetryPolicy, rando
   return now + wait < deadline ? wait : undefined
 }
 
-export interface RetryLoop {
+interface RetryLoop {
   readonly policy: RetryPolicy
   readonly clock: Clock
   readonly random: Random

@@ -39,7 +39,7 @@ export interface Streams {
   readonly err: (text: string) => void
 }
 
-export interface ContractCommandOptions {
+interface ContractCommandOptions {
   /** As the operator's own `config` declares it. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -187,7 +187,7 @@ async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
 }
 
 /** Reports what went wrong; returns the exit code. */
-export function reportResults({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
+function reportResults({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
   // Upstream exits with 0 after a panic. A caller that checks only the exit code would take that for success.
   const failed = results.filter(({ status }) => status === 'Failed' || status === 'Panicked')
   for (const { controller, errors } of failed) for (const message of errors) err(`error: ${controller}: ${message}`)

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import { scalarText } from './scalar-text.ts'
 
-export const resultStatuses = ['Unknown', 'Succeeded', 'Skipped', 'Failed', 'Panicked'] as const
+const resultStatuses = ['Unknown', 'Succeeded', 'Skipped', 'Failed', 'Panicked'] as const
 
 export type ResultStatus = (typeof resultStatuses)[number]
 

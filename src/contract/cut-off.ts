@@ -126,7 +126,7 @@ async function hiddenPlaces(command: readonly string[]): Promise<readonly string
 }
 
 /** Makes every connection of this process fail. */
-export function refuseConnections(): void {
+function refuseConnections(): void {
   const require = createRequire(import.meta.url)
   const net = require('node:net') as { Socket: { prototype: { connect: unknown } } }
   const dgram = require('node:dgram') as { createSocket: unknown }

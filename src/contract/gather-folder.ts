@@ -34,7 +34,7 @@ export const discoveryFiles = {
   groups: 'aggregated-discovery-apis.yaml',
 } as const
 
-export interface GatherFolderOptions {
+interface GatherFolderOptions {
   /**
    * Readable by other users: a program of a root manager runs with another uid; the folder is then inside of one that
    * no other user can enter.

@@ -28,7 +28,7 @@ import {
   typesIn,
 } from './selection.ts'
 
-export interface PruneOptions extends ImportOptions {
+interface PruneOptions extends ImportOptions {
   /** Known kinds beside the built-in ones and those that the directory defines. */
   readonly resources?: readonly Resource[]
   /** Returns all Secrets, declared or not: redaction needs their values. @default false */
@@ -49,7 +49,7 @@ export async function inputsOfGather(
   return options.secrets ? { ...content, secrets: pool(secretsType) } : content
 }
 
-export interface GatherPool {
+interface GatherPool {
   readonly pool: Pool
   readonly namespaces: readonly UntypedObject[]
 }

@@ -76,7 +76,7 @@ export interface WorldRun extends OutputDirectory {
 /** No retries: the clock stands still, so nothing would change. */
 const once = { attempts: 1 }
 
-export type OfflineServerOptions = Pick<OfflineRunOptions, 'now' | 'seed' | 'workloads'>
+type OfflineServerOptions = Pick<OfflineRunOptions, 'now' | 'seed' | 'workloads'>
 
 export async function openOfflineServer({
   now,

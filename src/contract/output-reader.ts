@@ -24,7 +24,7 @@ import {
 import { escaped, orderFile, resultsFile } from './output-directory.ts'
 import { scalarText } from './scalar-text.ts'
 
-export interface OutputLimits {
+interface OutputLimits {
   /** @default 20_000 */
   readonly files: number
   /** The size limit of a file; an API server accepts no more. @default 3 MiB */

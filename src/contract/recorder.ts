@@ -12,7 +12,7 @@ import { writeGoYaml } from './go-yaml.ts'
 import type { RecordedMutation, Verb } from './mutation.ts'
 import { scalarText } from './scalar-text.ts'
 
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly transport: Transport
   /** The controller that writes. */
   readonly controller: string

@@ -18,9 +18,9 @@ export interface ExactResource extends ResourceType {
 }
 
 /** Objects whose names the API server generates from this prefix. */
-export type GeneratedNameResource = ExactResource
+type GeneratedNameResource = ExactResource
 
-export interface LabelSelectedResource extends ResourceType {
+interface LabelSelectedResource extends ResourceType {
   /** Absent: all namespaces, or cluster scope. */
   readonly namespace?: string
   readonly labelSelector: { readonly matchLabels?: Readonly<Record<string, string>> }
@@ -30,7 +30,7 @@ export interface KindResource extends ResourceType {
   readonly namespace?: string
 }
 
-export type ReferenceType = 'ImplicitNamespacedReference' | 'ExplicitNamespacedReference' | 'ClusterScopedReference'
+type ReferenceType = 'ImplicitNamespacedReference' | 'ExplicitNamespacedReference' | 'ClusterScopedReference'
 
 /** Objects that other objects refer to. */
 export interface ResourceReference {
@@ -67,7 +67,7 @@ export interface OutputResources {
   readonly userWorkloadResources: ResourceList
 }
 
-export const listOfFolder: Readonly<Record<ClusterFolder, keyof OutputResources>> = {
+const listOfFolder: Readonly<Record<ClusterFolder, keyof OutputResources>> = {
   Configuration: 'configurationResources',
   Management: 'managementResources',
   UserWorkload: 'userWorkloadResources',

@@ -7,7 +7,7 @@
 import { formatTime, parseTime } from './duration.ts'
 import { checkQualifiedName } from './name.ts'
 
-export type ConditionStatus = 'True' | 'False' | 'Unknown'
+type ConditionStatus = 'True' | 'False' | 'Unknown'
 
 export interface Condition {
   /** `Ready`, or `example.com/Ready`. */

@@ -2,7 +2,7 @@
  * Times as Go decodes them from JSON: RFC 3339, in whole seconds (`Time`) or with exactly six decimals (`MicroTime`). Errors
  * have Go's messages, which clients of a real server see.
  */
-export interface ReadTime {
+interface ReadTime {
   /** As the server writes it: in UTC, with the decimals of its kind. */
   readonly text?: string
   readonly problem?: string

@@ -25,7 +25,7 @@ const shortestInWords = 6
 const deepest = 3
 const base64Word = /[A-Za-z0-9+/_-]{6,}={0,2}/g
 
-export interface HidingOptions {
+interface HidingOptions {
   /** Searches values of four and five characters within words, too. @default false */
   readonly withinWords?: boolean
   /**

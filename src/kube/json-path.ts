@@ -14,7 +14,7 @@ import { MusterError } from './errors.ts'
 import { equalJson, isJsonObject, type Json } from './json.ts'
 import { isJsonArray, ownMember } from './json-member.ts'
 
-export interface JsonPath {
+interface JsonPath {
   readonly text: string
   readonly steps: readonly Step[]
 }

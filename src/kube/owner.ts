@@ -10,7 +10,7 @@ import { equalJson } from './json.ts'
 import { parseApiVersion } from './kind.ts'
 import type { KubeObject, OwnerReference } from './object.ts'
 
-export interface OwnerOptions {
+interface OwnerOptions {
   /** Set `controller: true`. @default false */
   readonly controller?: boolean
   /** Set `blockOwnerDeletion`: foreground deletion of the owner waits for this dependent. @default true for a controller */

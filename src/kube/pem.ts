@@ -2,7 +2,7 @@
  * The blocks of a PEM text, found as Go finds them: an END line, and the last BEGIN line before it. Text between blocks, and
  * blocks whose two lines name different types, are skipped. Each character is read a bounded number of times.
  */
-export interface PemBlock {
+interface PemBlock {
   readonly type: string
   /** From the first dash to the last. */
   readonly text: string

@@ -8,7 +8,7 @@
 import { MusterError } from './errors.ts'
 
 /** `12Mi`, `12M`, or `12e6`. */
-export type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
+type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
 
 /** The number `mantissa` × 10^`exponent`. The mantissa does not end in a zero, so equal numbers have equal fields. */
 export interface Quantity {

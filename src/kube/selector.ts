@@ -25,7 +25,7 @@ import { isJsonObject } from './json.ts'
 import { checkLabelValue, checkQualifiedName } from './name.ts'
 import type { KubeObject } from './object.ts'
 
-export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<'
+type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<'
 
 /** `=`, `==` and `in` mean the same, as do `!=` and `notin`; each is kept as it was written. */
 export interface LabelRequirement {
@@ -44,7 +44,7 @@ export interface LabelSelectorSpec {
   readonly matchExpressions?: readonly LabelExpression[] | undefined
 }
 
-export interface LabelExpression {
+interface LabelExpression {
   readonly key: string
   /** `In`, `NotIn`, `Exists` or `DoesNotExist`. */
   readonly operator: string
@@ -271,7 +271,7 @@ function labelRequirements(key: string, { absent, only, never, above, below }: C
 }
 
 /** A field is compared as text; an absent one is the empty text. */
-export interface FieldRequirement {
+interface FieldRequirement {
   /** `metadata.name`, `spec.nodeName`. */
   readonly path: string
   readonly operator: '=' | '!='

@@ -17,7 +17,7 @@ import { quoteGo } from './go-text.ts'
 import { type Json, stringifyJson } from './json.ts'
 import { readYaml } from './yaml.ts'
 
-export interface DuplicateKey {
+interface DuplicateKey {
   /** The line of the value, from one on. */
   readonly line: number
   /** As Go prints it: `"name"`, `1`, `true`. */

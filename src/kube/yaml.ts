@@ -29,7 +29,7 @@ import {
 import { MusterError } from './errors.ts'
 import { isJsonObject, type Json, parseJson } from './json.ts'
 
-export interface YamlOptions {
+interface YamlOptions {
   /** The source of the text, for messages: `deploy/web.yaml`. */
   readonly source?: string | undefined
   /**

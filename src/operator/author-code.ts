@@ -5,7 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 
-export interface AuthorCode {
+interface AuthorCode {
   /** The place, for messages: `memcached, step CRChecker`. */
   readonly place: string
   readonly clock: Clock

@@ -12,7 +12,7 @@ import type { Typing } from './difference.ts'
 import { type FieldPath, parseFieldPath } from './field-path.ts'
 import type { HashScope } from './scope.ts'
 
-export interface DesiredPart {
+interface DesiredPart {
   /** `Dependent deployment`: whose part it is. */
   readonly of: string
   /** `initial`, `fromCR`: where the author wrote it. */

@@ -90,7 +90,7 @@ export interface DependentOptions<CR extends KubeObject, T extends KubeObject, I
  * How an object records its owner: by an owner reference, which the garbage collector follows; by a label, where a
  * reference cannot reach (another namespace, cluster scope), and then the kit deletes the object; or not at all.
  */
-export type DependentOwnership = 'reference' | 'label' | 'none'
+type DependentOwnership = 'reference' | 'label' | 'none'
 
 declare const objects: unique symbol
 

@@ -34,7 +34,7 @@ export interface SettledEntry {
   readonly resourceVersion: string
 }
 
-export type EntryDecision =
+type EntryDecision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
 
@@ -115,7 +115,7 @@ function ownerOf(live: KubeObject): string | undefined {
 const markField = `metadata.annotations["${hashAnnotation}"]`
 
 /** The controller that wrote the object, and the hash of the object desired then: `memcached.memcached:HASH`. */
-export function markOf({ metadata }: KubeObject): { readonly owner: string; readonly hash: string } | undefined {
+function markOf({ metadata }: KubeObject): { readonly owner: string; readonly hash: string } | undefined {
   const mark = metadata.annotations?.[hashAnnotation]
   const colon = mark?.lastIndexOf(':') ?? -1
   return mark === undefined || colon < 0 ? undefined : { owner: mark.slice(0, colon), hash: mark.slice(colon + 1) }

@@ -22,8 +22,8 @@ export interface Field<Read, Write = Read, P extends Presence = Presence> {
 /** Fields by name: the properties of an object. */
 export type Fields = Readonly<Record<string, Field<unknown>>>
 
-export type ReadOf<F> = F extends Field<infer Read, unknown> ? Read : never
-export type WriteOf<F> = F extends Field<unknown, infer Write> ? Write : never
+type ReadOf<F> = F extends Field<infer Read, unknown> ? Read : never
+type WriteOf<F> = F extends Field<unknown, infer Write> ? Write : never
 
 type KeysOf<T extends Fields, P extends Presence> = {
   [K in keyof T]: T[K] extends Field<unknown, unknown, P> ? K : never
@@ -157,7 +157,7 @@ export function list<Read, Write, const O extends ListFieldOptions<Read>>(
   return make({ type: 'array', items: item.schema, ...sharing, ...pick(options, ['minItems', 'maxItems']) }, options)
 }
 
-export interface MapOptions<T> extends FieldOptions<Readonly<Record<string, T>>> {
+interface MapOptions<T> extends FieldOptions<Readonly<Record<string, T>>> {
   readonly maxProperties?: number
 }
 

@@ -24,7 +24,7 @@ export interface References {
   of(reference: Reference, object: KubeObject): readonly ObjectName[]
 }
 
-export interface ReferenceTable extends References {
+interface ReferenceTable extends References {
   /** Updates an object; undefined: it is deleted. */
   note(resource: Resource, name: ObjectName, object: KubeObject | undefined): void
   /** All objects of the kind are deleted. */
@@ -37,7 +37,7 @@ export interface ReferenceTable extends References {
   names(resource: Resource, name: ObjectName): boolean
 }
 
-export interface ReferenceTableOptions {
+interface ReferenceTableOptions {
   readonly inputs: readonly Input[]
   /** Reads a referenced object: it may refer to others. */
   readonly get: (resource: Resource, name: ObjectName) => KubeObject | undefined

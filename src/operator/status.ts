@@ -12,7 +12,7 @@ import { type Ledger, standardConditions, standardTypes, statedConditions } from
 import type { WriteStatus } from './plan.ts'
 import type { TypedResource } from './typed-resource.ts'
 
-export interface StatusInput<CR extends KubeObject> {
+interface StatusInput<CR extends KubeObject> {
   readonly kind: TypedResource<CR>
   readonly cr: CR
   /** Absent when the reconcile failed before the report: then the live report is kept. */
@@ -26,7 +26,7 @@ export interface StatusInput<CR extends KubeObject> {
 }
 
 /** The status write, the hash of the status, and the fields that changed. */
-export interface PendingStatus {
+interface PendingStatus {
   readonly write: WriteStatus
   readonly hash: string
   readonly fields: readonly string[]

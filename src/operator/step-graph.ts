@@ -9,12 +9,12 @@ import { MusterError } from '../kube/errors.ts'
 
 export type StepEvent = 'failed' | 'gaveUp' | 'finalizing' | 'done'
 
-export interface StepChild {
+interface StepChild {
   readonly step: string
   readonly on: StepEvent
 }
 
-export interface StepNode {
+interface StepNode {
   /** In order of priority; empty at the end of the walk. */
   readonly children: readonly StepChild[]
 }

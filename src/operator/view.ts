@@ -67,7 +67,7 @@ export interface RecordedView extends View {
   readonly reads: readonly ViewRead[]
 }
 
-export interface ViewOptions {
+interface ViewOptions {
   readonly source: ViewSource
   /** The reader, for messages. */
   readonly reader: string

@@ -177,7 +177,7 @@ function certificate(issuer: Issuer, { name, publicKey, from, until, extensions 
   return toPem('CERTIFICATE', sequence(body, algorithm, bits(signature)))
 }
 
-export function toPem(label: string, der: Buffer): string {
+function toPem(label: string, der: Buffer): string {
   return `-----BEGIN ${label}-----\n${der.toString('base64').replaceAll(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`
 }
 

@@ -73,7 +73,7 @@ export function time(ms: number): Buffer {
   return text < '2050' ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text))
 }
 
-export interface DerValue {
+interface DerValue {
   readonly tag: number
   readonly content: Buffer
   /** Tag, length and content as encoded. */

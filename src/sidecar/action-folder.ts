@@ -30,7 +30,7 @@ export interface SavedAction {
   readonly spec: ActionSpec
 }
 
-export interface FoundFolder {
+interface FoundFolder {
   readonly folder: string
   /** Undefined when it cannot be read: then the outcome is unknown. */
   readonly saved: SavedAction | undefined

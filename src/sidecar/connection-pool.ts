@@ -7,11 +7,11 @@
  */
 
 /** The part of a socket that the pool uses. */
-export interface PooledConnection {
+interface PooledConnection {
   destroy(): unknown
 }
 
-export interface ConnectionPoolOptions {
+interface ConnectionPoolOptions {
   /** Connections at once. */
   readonly places: number
   /** Places that authenticated connections leave free; at least 1, or a new connection would replace itself. */

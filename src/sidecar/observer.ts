@@ -4,7 +4,7 @@ import { probe, type ProbeSpec } from './probe.ts'
 import { type ProbeAnswers, type SidecarState, stateOf, type StateRule } from './state.ts'
 import type { Variables } from './environment.ts'
 
-export interface ObserverOptions {
+interface ObserverOptions {
   readonly clock: Clock
   readonly probes: ReadonlyMap<string, ProbeSpec>
   readonly rules: readonly StateRule[]

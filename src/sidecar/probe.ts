@@ -57,7 +57,7 @@ export interface ProbeAnswer {
   readonly message?: string | undefined
 }
 
-export interface ProbeContext {
+interface ProbeContext {
   readonly clock: Clock
   readonly environment: Variables
   readonly signal: AbortSignal

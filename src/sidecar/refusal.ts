@@ -15,7 +15,7 @@ export const refusals = {
   Internal: 500,
 } as const
 
-export type RefusalReason = keyof typeof refusals
+type RefusalReason = keyof typeof refusals
 
 /** Contains only what the caller may read. */
 export class SidecarRefusal extends Error {

@@ -33,7 +33,7 @@ export interface ServerLimits {
   readonly waitMs: number
 }
 
-export const defaultSidecarLimits: ServerLimits = {
+const defaultSidecarLimits: ServerLimits = {
   requestMs: 10_000,
   bodyBytes: 262_144,
   inputDepth: 64,
@@ -52,7 +52,7 @@ export interface ServerOptions {
   readonly limits?: Partial<ServerLimits> | undefined
 }
 
-export interface SidecarServer {
+interface SidecarServer {
   /** `http://127.0.0.1:8787` */
   readonly url: string
   /** Answers waiting requests and accepts no more. */

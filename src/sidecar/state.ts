@@ -32,7 +32,7 @@ export interface SidecarState {
 export type ProbeAnswers = ReadonlyMap<string, ProbeAnswer>
 
 /** Before the first probe, and when no rule matches. */
-export const unknownState = 'unknown'
+const unknownState = 'unknown'
 
 export function stateOf(
   rules: readonly StateRule[],

@@ -13,12 +13,12 @@ import path from 'node:path'
 import type Sqlite from 'node:sqlite'
 import { MusterError } from '../kube/errors.ts'
 
-export interface FolderLock {
+interface FolderLock {
   release(): void
 }
 
 /** The process that holds the lock, as it described itself: for messages only. */
-export interface LockHolder {
+interface LockHolder {
   /** `process 7 on build-host`. */
   readonly holder: string
 }

@@ -15,19 +15,36 @@ function exportsOf(file: string): ReadonlySet<string> {
   return new Set([...text.matchAll(declaration)].map(([, name]) => name!))
 }
 
+/** Source files without the public surface, tests, and operators that misbehave for tests. */
+function sources(): readonly string[] {
+  return globSync('src/**/*.ts', {
+    cwd: root,
+    exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/mischief/*'],
+  })
+    .map((file) => file.split(path.sep).join('/'))
+    .filter((file) => !generated.test(file))
+}
+
 describe('an exported name', () => {
   it('is exported by one file', () => {
-    const files = globSync('src/**/*.ts', {
-      cwd: root,
-      exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/mischief/*'],
-    })
-      .map((file) => file.split(path.sep).join('/'))
-      .filter((file) => !generated.test(file))
     const owners = new Map<string, string[]>()
-    for (const file of files) {
+    for (const file of sources()) {
       for (const name of exportsOf(file)) owners.set(name, [...(owners.get(name) ?? []), file])
     }
     expect(owners.size).toBeGreaterThan(3000)
     expect([...owners].filter(([, all]) => all.length > 1)).toEqual([])
+  })
+
+  it('is used by another file', () => {
+    const places = '{src,test,bench,scripts,examples,web}/**/*.{ts,mjs,cjs}'
+    const users = new Map<string, Set<string>>()
+    for (const file of globSync(places, { cwd: root, exclude: ['**/node_modules/**'] })) {
+      const words = readFileSync(path.join(root, file), 'utf8').match(/[A-Za-z_$][\w$]*/g) ?? []
+      for (const word of words) users.set(word, (users.get(word) ?? new Set()).add(file))
+    }
+    const unused = sources().flatMap((file) =>
+      [...exportsOf(file)].filter((name) => [...users.get(name)!].every((user) => user === file)),
+    )
+    expect(unused).toEqual([])
   })
 })

@@ -39,7 +39,7 @@ export interface PeerCertificate {
  */
 export type Strangers = 'administrator' | 'anonymous' | 'refused'
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly storage: Storage
   readonly issuer: TokenIssuer
   /** Static tokens. */

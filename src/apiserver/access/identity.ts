@@ -32,7 +32,7 @@ export interface ResourceAttributes {
 }
 
 /** An action on a non-resource path: `get /healthz`. */
-export interface PathAttributes {
+interface PathAttributes {
   /** The lower-case HTTP method. */
   readonly verb: string
   readonly path: string

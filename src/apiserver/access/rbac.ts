@@ -34,14 +34,14 @@ interface Binding extends StoredObject {
   readonly subjects?: readonly Subject[] | null
 }
 
-export interface RbacDecision {
+interface RbacDecision {
   readonly allowed: boolean
   /** The binding that allowed it, or errors of bindings that might have; mostly empty. */
   readonly reason: string
 }
 
 /** Rules, and errors for missing roles. An incomplete list is still valid, since rules are additive. */
-export interface Resolution {
+interface Resolution {
   readonly rules: readonly PolicyRule[]
   readonly errors: readonly string[]
 }
@@ -123,7 +123,7 @@ export function createRbac(storage: Storage): Rbac {
   }
 }
 
-export function missingRole({ kind, name }: RoleRef): string {
+function missingRole({ kind, name }: RoleRef): string {
   return `${kind.toLowerCase()}.${rbacGroup} "${name}" not found`
 }
 

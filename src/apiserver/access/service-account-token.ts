@@ -23,7 +23,7 @@ export interface TokenSubject {
   readonly node?: Bound | undefined
 }
 
-export interface TokenTerms {
+interface TokenTerms {
   readonly audiences: readonly string[]
   /** Milliseconds since the epoch. */
   readonly now: number

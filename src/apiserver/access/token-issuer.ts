@@ -16,7 +16,7 @@ import {
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 
-export interface TokenIssuerOptions {
+interface TokenIssuerOptions {
   /** Private key in PEM: EC on the curve P-256, or RSA. @default a new EC key, made when first needed */
   readonly key?: string | undefined
   /** The issuer of the tokens, and their default audience. */

@@ -13,7 +13,7 @@ import { describeRules, missingRules, type PolicyRule, quoteAll } from '../acces
 import { aggregate, type Rbac, rbacGroup, type RoleRef } from '../access/rbac.ts'
 
 /** A write of a role or binding, after mutation. */
-export interface RoleWrite {
+interface RoleWrite {
   /** The plural: `clusterroles`, `roles`, `clusterrolebindings`, `rolebindings`. */
   readonly resource: string
   readonly namespace: string | undefined
@@ -44,7 +44,7 @@ export const roleEscalation: AdmissionPlugin = {
 }
 
 /** Throws 403 for a write that would grant more than its author holds. */
-export function checkEscalation(rbac: Rbac, identity: Identity, write: RoleWrite): void {
+function checkEscalation(rbac: Rbac, identity: Identity, write: RoleWrite): void {
   if (identity.groups.includes(wellKnown.masters) || isHousekeeping(write)) return
   if (write.resource === 'clusterroles' || write.resource === 'roles') checkRole(rbac, identity, write)
   else checkBinding(rbac, identity, write)

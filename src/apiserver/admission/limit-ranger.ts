@@ -56,7 +56,7 @@ function rangesIn({ storage }: ClusterState, { namespace }: AdmissionRequest): r
 }
 
 /** The pod with default requests and limits, and the annotation that names them. */
-export function withDefaultResources(pod: UntypedObject, limits: readonly LimitRangeItem[]): UntypedObject {
+function withDefaultResources(pod: UntypedObject, limits: readonly LimitRangeItem[]): UntypedObject {
   const own = limits.filter(({ type }) => type === 'Container')
   const requests = Object.fromEntries(own.flatMap((one) => Object.entries(one.defaultRequest ?? {})))
   const most = Object.fromEntries(own.flatMap((one) => Object.entries(one.default ?? {})))

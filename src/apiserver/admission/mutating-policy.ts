@@ -40,7 +40,7 @@ import {
   type PolicyTables,
 } from '../policy/policy.ts'
 
-export const mutatingPolicyTables: PolicyTables = {
+const mutatingPolicyTables: PolicyTables = {
   policies: 'mutatingadmissionpolicies.admissionregistration.k8s.io',
   bindings: 'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
 }

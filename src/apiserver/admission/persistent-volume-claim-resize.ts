@@ -6,7 +6,7 @@ import { forbidden } from '../errors/status-error.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 /** Why this update of the claim is rejected; undefined when it is allowed. */
-export function resizeProblem(
+function resizeProblem(
   object: UntypedObject,
   before: UntypedObject,
   findClass: (name: string) => UntypedObject | undefined,

@@ -19,7 +19,7 @@ import { storageObjectInUseProtection } from './storage-object-in-use-protection
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 
-export interface PluginOptions {
+interface PluginOptions {
   /** Whether pods need a service account: only if the service account controller runs. */
   readonly serviceAccounts: boolean
 }

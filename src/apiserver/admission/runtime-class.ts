@@ -50,7 +50,7 @@ function classOf({ storage }: ClusterState, request: AdmissionRequest): RuntimeC
   )
 }
 
-export function withRuntime(
+function withRuntime(
   pod: UntypedObject,
   { overhead, scheduling }: RuntimeClass,
   refuse: (why: string) => StatusError,

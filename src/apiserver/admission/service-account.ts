@@ -53,7 +53,7 @@ function accountOf({ storage }: ClusterState, request: AdmissionRequest, pod: Un
 }
 
 /** The pod with this service account. */
-export function withAccount(pod: UntypedObject, account: ServiceAccount, volumeName: string): UntypedObject {
+function withAccount(pod: UntypedObject, account: ServiceAccount, volumeName: string): UntypedObject {
   const { spec = { containers: [] } } = pod as unknown as Pod
   const name = account.metadata?.name ?? ''
   const { imagePullSecrets: own = [] } = spec

@@ -11,7 +11,7 @@ const finalizers: ReadonlyMap<string, string> = new Map([
   ['volumeattributesclasses.storage.k8s.io', 'kubernetes.io/vac-protection'],
 ])
 
-export function withFinalizer(object: UntypedObject, finalizer: string): UntypedObject {
+function withFinalizer(object: UntypedObject, finalizer: string): UntypedObject {
   const { finalizers: known = [] } = object.metadata
   if (known.includes(finalizer)) return object
   return { ...object, metadata: { ...object.metadata, finalizers: [...known, finalizer] } }

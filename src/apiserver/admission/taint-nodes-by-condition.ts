@@ -5,7 +5,7 @@ import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 
-export function withTaint(node: UntypedObject): UntypedObject {
+function withTaint(node: UntypedObject): UntypedObject {
   const { taints = [], ...spec } = (node['spec'] ?? {}) as NodeSpec
   if (taints.some(({ key, effect }) => key === notReady.key && effect === notReady.effect)) return node
   return { ...node, spec: { ...spec, taints: [...taints, notReady] } }

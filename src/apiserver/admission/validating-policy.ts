@@ -30,7 +30,7 @@ import {
   type PolicyTables,
 } from '../policy/policy.ts'
 
-export const validatingPolicyTables: PolicyTables = {
+const validatingPolicyTables: PolicyTables = {
   policies: 'validatingadmissionpolicies.admissionregistration.k8s.io',
   bindings: 'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 }

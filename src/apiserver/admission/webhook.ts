@@ -18,7 +18,7 @@ import { compileConditions, type AdmissionExpression, meetsConditions, valuesOf 
 import { matchedVersion } from '../policy/matching.ts'
 import { type OutsideView, outsideView, requestFacts } from '../policy/outside-view.ts'
 
-export type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
+type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
 
 export interface Hook {
   /** Unique among all webhooks: configuration, name and index. */

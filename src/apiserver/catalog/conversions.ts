@@ -7,7 +7,7 @@ import { convertEvent } from './event-version.ts'
 import { convertAutoscaler } from './horizontal-pod-autoscaler-version.ts'
 
 /** Converts an object to another version of its kind. */
-export type KindConversion = (object: UntypedObject, apiVersion: string) => UntypedObject
+type KindConversion = (object: UntypedObject, apiVersion: string) => UntypedObject
 
 const conversions: ReadonlyMap<string, KindConversion> = new Map([
   ['events', convertEvent],

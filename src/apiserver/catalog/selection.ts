@@ -9,7 +9,7 @@ import { badRequest } from '../errors/status-error.ts'
 import { fieldSelectorProblem, labelSelectorProblem } from '../errors/selector-error.ts'
 import { oneAtVersion } from './versions.ts'
 
-export interface QuerySelection {
+interface QuerySelection {
   /** There is no selector: all objects match. */
   readonly isEverything: boolean
   matches(object: UntypedObject): boolean

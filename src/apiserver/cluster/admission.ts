@@ -38,7 +38,7 @@ export interface AdmissionRequest {
  * Reinvocation: a late mutation may invalidate the decision of an earlier plugin, so there may be a second round, but
  * never a third.
  */
-export interface Rounds {
+interface Rounds {
   readonly isSecond: boolean
   /** Requests the second round. */
   again(): void

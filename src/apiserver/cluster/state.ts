@@ -41,7 +41,7 @@ export interface ClusterState {
 }
 
 /** The usage of the resource quotas of a cluster. */
-export interface QuotaLedger {
+interface QuotaLedger {
   /** Usage of each resource that the quota limits. */
   usedOf(quota: StoredObject): ReadonlyMap<string, Quantity>
 }

@@ -16,7 +16,7 @@ export interface SchemaOfKind {
   readonly structural?: StructuralSchema | undefined
 }
 
-export interface PrunedObject {
+interface PrunedObject {
   readonly object: JsonObject
   /** Paths of dropped fields: `spec.replicsa`, `spec.ports[0].nam`. */
   readonly unknown: readonly string[]

@@ -19,7 +19,7 @@ import { type FoundOwner, isWaiting, type OwnerGraph } from './owner-graph.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject, StorageTable } from '../storage/storage.ts'
 
-export interface GarbageCollector {
+interface GarbageCollector {
   /** Queues the objects that a change may affect. */
   follow(table: StorageTable, change: StorageChange): void
   /** Queues an object and its neighbours, whatever has changed. */
@@ -33,7 +33,7 @@ export interface GarbageCollector {
 /** Events are never garbage-collected: there are many, and they expire. */
 const ignoredTable = 'events'
 
-export interface GarbageCollectorOptions {
+interface GarbageCollectorOptions {
   readonly graph: OwnerGraph
   /** Queues the object with this uid. */
   readonly enqueue: (uid: string) => void

@@ -15,7 +15,7 @@ const holder = 'kubernetes'
 const podTable = 'pods'
 
 /** The objects left in a namespace after its content was deleted. */
-export interface Remaining {
+interface Remaining {
   readonly remaining: number
   /** Left objects by resource: `configmaps.`, `widgets.example.com`. */
   readonly byResource: ReadonlyMap<string, number>

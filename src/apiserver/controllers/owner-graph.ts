@@ -19,7 +19,7 @@ import type { StorageChange, StoredObject } from '../storage/storage.ts'
  * - `unknown`: the API server does not serve the kind of the owner. `invalid`: a cluster-scoped object names a
  *   namespaced kind. In both cases the garbage collector leaves the object alone.
  */
-export type OwnerState = 'solid' | 'waiting' | 'dangling' | 'unknown' | 'invalid'
+type OwnerState = 'solid' | 'waiting' | 'dangling' | 'unknown' | 'invalid'
 
 export interface FoundOwner {
   readonly served: ServedResource

@@ -27,7 +27,7 @@ export function crdOf(object: UntypedObject): CustomResourceDefinition {
   return object as unknown as CustomResourceDefinition
 }
 
-export function crdConditionsOf({ status }: CustomResourceDefinition): readonly Condition[] {
+function crdConditionsOf({ status }: CustomResourceDefinition): readonly Condition[] {
   return (status?.conditions ?? []) as readonly Condition[]
 }
 

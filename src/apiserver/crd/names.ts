@@ -8,7 +8,7 @@ import { quoteGo } from '../../kube/go-text.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '../../kube/types/apiextensions/v1.ts'
 
-export interface NameDecision {
+interface NameDecision {
   readonly acceptedNames: CustomResourceDefinitionNames
   readonly condition: ConditionUpdate
 }

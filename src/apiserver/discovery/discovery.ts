@@ -22,7 +22,7 @@ export const versionDocument: Readonly<Record<string, string>> = {
   platform: 'any/any',
 }
 
-export interface DiscoveryAnswer {
+interface DiscoveryAnswer {
   readonly document: unknown
   readonly contentType: string
 }

@@ -4,9 +4,9 @@
 import type { FormatCheck } from '../../kube/validation/name-validation.ts'
 import { fine, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
-export type IpFamily = 'IPv4' | 'IPv6'
+type IpFamily = 'IPv4' | 'IPv6'
 
-export interface IpAddress {
+interface IpAddress {
   readonly family: IpFamily
   readonly bits: bigint
   /** `010.1.2.3`: decimal to some parsers and octal to others, so it is rejected. */
@@ -15,7 +15,7 @@ export interface IpAddress {
   readonly isMapped: boolean
 }
 
-export interface IpRange {
+interface IpRange {
   readonly address: IpAddress
   readonly prefix: number
 }
@@ -89,12 +89,12 @@ export function parseCidr(text: string): IpRange | undefined {
 }
 
 /** The address with the bits beyond the prefix cleared. */
-export function networkOf({ address, prefix }: IpRange): bigint {
+function networkOf({ address, prefix }: IpRange): bigint {
   const hidden = BigInt(widthOf[address.family] - Math.min(prefix, widthOf[address.family]))
   return (address.bits >> hidden) << hidden
 }
 
-export function formatCidr(range: IpRange): string {
+function formatCidr(range: IpRange): string {
   return `${formatIp({ family: range.address.family, bits: networkOf(range) })}/${range.prefix}`
 }
 

@@ -38,7 +38,7 @@ const methods: ReadonlySet<string> = new Set<Method>(['GET', 'POST', 'PUT', 'PAT
 export const requestMs = 60_000
 
 /** What serving an exchange needs. */
-export interface ExchangeContext {
+interface ExchangeContext {
   readonly api: ServedApi
   readonly clock: Clock
   readonly bodies: BodyBudget

@@ -42,7 +42,7 @@ export function parts(draft: Draft | undefined, name: string): readonly Draft[] 
   return isJsonArray(member) ? member.filter(isJsonObject) : []
 }
 
-export function isZeroField(value: Json | undefined): boolean {
+function isZeroField(value: Json | undefined): boolean {
   return value === undefined || value === null || value === '' || value === 0 || value === false
 }
 

@@ -29,7 +29,7 @@ export interface KindContext {
   objects(table: string, namespace?: string): readonly StoredObject[]
 }
 
-export interface SubresourceRules {
+interface SubresourceRules {
   readonly prepare?: (object: UntypedObject, live: StoredObject, context: KindContext) => UntypedObject
   readonly validate?: (object: UntypedObject, live: StoredObject, context: KindContext) => readonly Cause[]
 }

@@ -5,7 +5,7 @@
  */
 import type { Container, EphemeralContainer, Pod } from '../../kube/types/core/v1.ts'
 
-export const annotationPrefix = 'simulated.muster.dev/'
+const annotationPrefix = 'simulated.muster.dev/'
 
 /** What one container does. */
 export interface ContainerScript {
@@ -19,7 +19,7 @@ export interface ContainerScript {
 }
 
 /** Times of the pod as a whole. */
-export interface PodScript {
+interface PodScript {
   readonly startSeconds: number
   readonly stopSeconds: number
 }

@@ -1,5 +1,5 @@
 /** The parts of a URL that the validation of webhooks checks. Missing parts are undefined, or empty. */
-export interface UrlParts {
+interface UrlParts {
   readonly scheme: string
   /** Between the two slashes and the path: user, host and port. */
   readonly authority: string

@@ -148,7 +148,7 @@ const misspelt: ReadonlyMap<string, string> = new Map([
   ['downwardAPI', 'downwarAPI'],
 ])
 
-export interface CheckedVolumes {
+interface CheckedVolumes {
   /** Volumes without errors, which can be mounted. */
   readonly volumes: ReadonlyMap<string, Volume>
   readonly problems: readonly Cause[]

@@ -6,7 +6,7 @@
  */
 import { MusterError } from '../../kube/errors.ts'
 
-export interface Piece {
+interface Piece {
   /** The index of the document in the file. */
   readonly document: number
   /** One item of a list; otherwise the document, without its items if it is a list. */

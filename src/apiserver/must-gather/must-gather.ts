@@ -38,7 +38,7 @@ export interface Imported {
 }
 
 /** An object of a directory, with its file. */
-export interface Gathered {
+interface Gathered {
   readonly object: UntypedObject
   readonly file: string
 }

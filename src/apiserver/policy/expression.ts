@@ -148,7 +148,7 @@ function typeText({ name, parameters }: CelType): string {
 }
 
 /** The outcome of an evaluation: a value, or an error. */
-export type ExpressionOutcome = { readonly value: CelValue } | { readonly error: string }
+type ExpressionOutcome = { readonly value: CelValue } | { readonly error: string }
 
 export interface Evaluation {
   readonly values: ReadonlyMap<string, unknown>

@@ -12,7 +12,7 @@ import type { ClusterState } from '../cluster/state.ts'
 import type { AdmissionRequest } from '../cluster/admission.ts'
 import { namespaceOf } from './outside-view.ts'
 
-export interface Criteria {
+interface Criteria {
   readonly rules: readonly NamedRuleWithOperations[]
   readonly excluded?: readonly NamedRuleWithOperations[] | undefined
   readonly matchPolicy?: string | undefined

@@ -34,7 +34,7 @@ import {
 import { matchedVersion } from './matching.ts'
 import { namespaceOf, type OutsideView, outsideView } from './outside-view.ts'
 
-export interface PolicySpec {
+interface PolicySpec {
   readonly paramKind?: ParamKind
   readonly matchConstraints?: MatchResources
   readonly matchConditions?: readonly MatchCondition[]
@@ -42,7 +42,7 @@ export interface PolicySpec {
   readonly failurePolicy?: string
 }
 
-export interface BindingSpec {
+interface BindingSpec {
   readonly policyName?: string
   readonly paramRef?: ParamRef
   readonly matchResources?: MatchResources

@@ -18,7 +18,7 @@ export interface PrinterColumn {
   readonly priority?: number
 }
 
-export interface CustomColumns {
+interface CustomColumns {
   readonly definitions: readonly ColumnDefinition[]
   readonly row: (object: UntypedObject, context: PrintContext) => readonly Cell[]
 }

@@ -14,7 +14,7 @@ interface Walk {
 }
 
 /** How many more values the paths of one row may visit; texts that are shown count, too. */
-export interface VisitBudget {
+interface VisitBudget {
   left: number
 }
 
@@ -31,7 +31,7 @@ export function visitBudget(): VisitBudget {
   return { left: mostVisits }
 }
 
-export interface ColumnPath {
+interface ColumnPath {
   /** All values that the path leads to, in order. */
   find(object: Json, budget?: VisitBudget): readonly Json[]
 }

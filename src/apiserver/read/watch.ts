@@ -29,7 +29,7 @@ type WatchEvent =
   | { readonly type: StorageChange['type'] | 'BOOKMARK'; readonly raw: UntypedObject }
   | { readonly type: 'BOOKMARK' | 'ERROR'; readonly object: unknown }
 
-export interface ServedWatchRequest {
+interface ServedWatchRequest {
   readonly route: Route
   readonly query: URLSearchParams
   readonly dressing: Dressing

@@ -13,7 +13,7 @@ import type { Route } from '../catalog/route.ts'
 import { shownMetadata } from '../catalog/partial-metadata.ts'
 import { atVersion, oneAtVersion } from '../catalog/versions.ts'
 
-export interface Representation {
+interface Representation {
   readonly form: 'object' | 'metadata' | 'metadata list' | 'table'
   readonly syntax: 'json' | 'yaml'
   /** The apiVersion of tables and partial metadata. @default meta.k8s.io/v1 */
@@ -48,7 +48,7 @@ export function mediaRanges(accept: string | readonly string[] | undefined): rea
 const plain: Representation = { form: 'object', syntax: 'json' }
 
 /** The representations that a route offers. */
-export interface AvailableRepresentations {
+interface AvailableRepresentations {
   /** Whether it can be watched. */
   readonly isListed: boolean
   /** Reviews and action subresources have no table. */

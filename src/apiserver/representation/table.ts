@@ -11,7 +11,7 @@ import { type ColumnDefinition, columnDefinitions } from '../printer/columns.ts'
 import { customColumns } from '../printer/custom.ts'
 import { printerOf } from '../printer/printers.ts'
 
-export interface TableRequest {
+interface TableRequest {
   readonly served: ServedResource
   /** `None`, `Metadata` or `Object`: how much of each object a row includes. */
   readonly includeObject: string

@@ -41,7 +41,7 @@ export const warmAfterMs = 5000
 /** Idle time before loading: the next request is unlikely to arrive just then. */
 const quietMs = 200
 
-export interface Warming<Server> {
+interface Warming<Server> {
   readonly server: Server
   readonly stop: () => void
 }

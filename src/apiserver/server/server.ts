@@ -37,7 +37,7 @@ import { createWebhookCaller } from '../webhook/webhook-caller.ts'
 const defaultBookmarkMs = 60_000
 
 /** The write path, or a function that loads it. */
-export type WritePathSource = WritePath | (() => Promise<WritePath>)
+type WritePathSource = WritePath | (() => Promise<WritePath>)
 
 export async function openServer(options: DurableApiServerOptions, source: WritePathSource): Promise<DurableApiServer> {
   const isOurs = typeof options.folder === 'string'

@@ -69,7 +69,7 @@ export interface SimulatedState {
   podsOn(node: string): readonly StoredPod[]
 }
 
-export interface IndexedCluster extends SimulatedState {
+interface IndexedCluster extends SimulatedState {
   follow(table: string, change: StorageChange): void
 }
 

@@ -36,7 +36,7 @@ export function createBackOff(): BackOff {
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never'
 
-export interface ContainerSituation {
+interface ContainerSituation {
   readonly pod: Pod
   readonly container: Container
   readonly script: ContainerScript

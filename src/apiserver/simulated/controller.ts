@@ -18,7 +18,7 @@ export interface Tools {
 }
 
 /** Maps a changed object to the keys to reconcile. */
-export type KeyMapper<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
+type KeyMapper<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
 
 export interface SimulatedController {
   readonly workers?: number

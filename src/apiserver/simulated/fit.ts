@@ -24,7 +24,7 @@ export interface Misfit {
 }
 
 /** Whether a pod fits a node as it is; undefined when it does. */
-export type Fit = (nodeInfo: NodeInfo) => Misfit | undefined
+type Fit = (nodeInfo: NodeInfo) => Misfit | undefined
 
 /** `reserved` are the nominated pods of a node. */
 export function fitOf(

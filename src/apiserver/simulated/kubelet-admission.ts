@@ -9,7 +9,7 @@ import { hasPortConflict, isTolerated, matchesNode } from './fit.ts'
 import { isFinished } from './pod-facts.ts'
 import { amountsOf, needsOf } from './node-capacity.ts'
 
-export interface Rejection {
+interface Rejection {
   readonly reason: string
   readonly message: string
 }

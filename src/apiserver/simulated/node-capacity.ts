@@ -9,7 +9,7 @@ import type { StoredIn, StoredPod } from './cluster.ts'
 import { isFinished } from './pod-facts.ts'
 
 /** CPU in thousandths, all else in whole units. */
-export type ResourceAmounts = ReadonlyMap<string, number>
+type ResourceAmounts = ReadonlyMap<string, number>
 
 export interface Needs {
   readonly requests: ResourceAmounts

@@ -28,7 +28,7 @@ export interface SimulatedNode {
 }
 
 /** A node with this annotation set to "true" is powered off. */
-export const downAnnotation = 'simulated.muster.dev/down'
+const downAnnotation = 'simulated.muster.dev/down'
 
 export function isDown({ metadata }: Node): boolean {
   return metadata.annotations?.[downAnnotation] === 'true'

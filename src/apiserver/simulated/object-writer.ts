@@ -34,7 +34,7 @@ export type ObjectDraft<T> = Omit<T, 'metadata' | 'status'> & {
   readonly status?: unknown
 }
 
-export interface Removal {
+interface Removal {
   /** Seconds; zero means now. @default the pod's terminationGracePeriodSeconds */
   readonly grace?: number
   readonly propagation?: Propagation

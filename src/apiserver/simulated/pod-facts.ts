@@ -19,7 +19,7 @@ export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && !isPodTerminating(pod)
 }
 
-export function isPodConditionTrue(pod: Pod, type: string): boolean {
+function isPodConditionTrue(pod: Pod, type: string): boolean {
   return pod.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
 }
 
@@ -28,7 +28,7 @@ export function isPodReady(pod: Pod): boolean {
 }
 
 /** When the pod becomes or became available; undefined when it is not ready. */
-export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
+function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
   const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')
   if (ready?.status !== 'True') return undefined
   if (minReadySeconds === 0) return 0

@@ -16,14 +16,14 @@ import {
 import { containerScript, ephemeralScript, type Pace, podScript } from '../kinds/pod-script.ts'
 
 /** What a pod gets from its node. */
-export interface PodHost {
+interface PodHost {
   readonly hostIP: string
   podIP(): string
   readonly backOff: BackOff
   readonly pace: Pace
 }
 
-export interface PodAdvance {
+interface PodAdvance {
   readonly status: PodStatus
   readonly wakeAt: number | undefined
 }
@@ -191,12 +191,7 @@ export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatu
 
 type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>
 
-export function podConditionsOf(
-  pod: Pod,
-  status: PodStatus,
-  isInitialized: boolean,
-  now: number,
-): readonly PodCondition[] {
+function podConditionsOf(pod: Pod, status: PodStatus, isInitialized: boolean, now: number): readonly PodCondition[] {
   const known = pod.status?.conditions ?? []
   const isOver = status.phase === 'Succeeded' || status.phase === 'Failed'
   const containersReady = containersVerdict(status)

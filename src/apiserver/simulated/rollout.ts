@@ -15,7 +15,7 @@ export interface SetSize {
   readonly available: number
 }
 
-export interface Shift {
+interface Shift {
   readonly present: number
   /** In the order of the input. */
   readonly old: readonly number[]
@@ -64,7 +64,7 @@ export function oldReplicasOf(sets: readonly { readonly spec: { readonly replica
   return sets.reduce((total, { spec }) => total + (spec.replicas ?? 1), 0)
 }
 
-export interface RolloutMember {
+interface RolloutMember {
   readonly name: string
   readonly created: string
   readonly replicas: number

@@ -28,7 +28,7 @@ export interface StorageChange {
 }
 
 /** Called for each change of a table, synchronously and in order. */
-export interface StorageListener {
+interface StorageListener {
   change(change: StorageChange): void
   /**
    * No more changes follow: the resource is no longer served, or the server stops. With `isUndone`, the latest changes
@@ -99,7 +99,7 @@ export type RecordedChange =
   | { readonly table: string; readonly change: StorageChange }
   | { readonly bootstrap: BootstrapObjects }
 
-export interface StorageOptions {
+interface StorageOptions {
   /** Number of changes kept per resource. @default 1000 */
   readonly history?: number | undefined
   /** Approximate total size of the kept changes, in bytes. @default 64 MiB */
@@ -109,7 +109,7 @@ export interface StorageOptions {
 }
 
 /** Persists changes: the journal. */
-export interface StorageLog {
+interface StorageLog {
   /** Throws if nothing can be written any more. */
   append(change: RecordedChange): void
   durable(): Promise<void> | undefined

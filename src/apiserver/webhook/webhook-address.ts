@@ -1,6 +1,6 @@
 /** The address of a webhook, normalized and escaped as Go's HTTP client does. */
 
-export interface WebhookUrlParts {
+interface WebhookUrlParts {
   /** `127.0.0.1:9443`, as configured. */
   readonly authority: string
   /** The escaped path. */

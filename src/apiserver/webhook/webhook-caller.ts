@@ -33,7 +33,7 @@ export type WebhookCaller = (config: WebhookClientConfig, body: Json, timeoutMs:
 /** Why a call failed; the message follows "failed calling webhook: ". */
 export class WebhookError extends Error {}
 
-export interface WebhookCallerOptions {
+interface WebhookCallerOptions {
   readonly storage: Storage
   readonly clock: Clock
   /** Overrides the address of services: `name.namespace.svc` or `name.namespace.svc:port` to `host:port`. */

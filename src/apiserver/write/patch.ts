@@ -45,7 +45,7 @@ const mergePatch = 'application/merge-patch+json'
 const strategicPatch = 'application/strategic-merge-patch+json'
 const applyPatch = 'application/apply-patch+yaml'
 
-export interface PatchRequest {
+interface PatchRequest {
   readonly body: string | Uint8Array | undefined
   /** The media type, which is the type of the patch. */
   readonly type: string

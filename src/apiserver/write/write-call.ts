@@ -33,7 +33,7 @@ function textOfBody({ body = '' }: TransportRequest): string {
 }
 
 /** A write in progress. Its warnings are known when it is done, and become headers of the answer. */
-export interface WriteAnswering {
+interface WriteAnswering {
   readonly writing: Writing
   object(status: number, object: StoredObject): TransportResponse | Promise<TransportResponse>
   /** An answer that is not an object of the resource. */

@@ -24,7 +24,7 @@ import { loadOperator } from '../module.ts'
 import { readNamedFile } from '../named-file.ts'
 import type { Made } from './made.ts'
 
-export interface AccessOptions {
+interface AccessOptions {
   /** The name of the service account and the roles. @default that of the operator */
   readonly name?: string | undefined
   /** @default all */
@@ -33,13 +33,13 @@ export interface AccessOptions {
   readonly account?: string | undefined
 }
 
-export interface ManagerAccessOptions extends AccessOptions {
+interface ManagerAccessOptions extends AccessOptions {
   readonly settings: Settings
   /** `namespace/name`: the ConfigMap that the manager follows. @default none */
   readonly configMap?: string | undefined
 }
 
-export interface RbacFlags extends AccessOptions {
+interface RbacFlags extends AccessOptions {
   /** A configuration of the manager. */
   readonly file?: string | undefined
   readonly configMap?: string | undefined

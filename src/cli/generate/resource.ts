@@ -13,7 +13,7 @@ import { builtinKind, customKind, type KeptKind, type KindName, kindsCalled, rea
 import { initialData, type InitialData } from './manifest.ts'
 import { readCrds, readSchemaText } from './types.ts'
 
-export interface ResourceRequest {
+interface ResourceRequest {
   /** The kind of the dependent, by any of its names. */
   readonly kind: string
   /** A manifest to start from. */
@@ -26,7 +26,7 @@ export interface ResourceRequest {
   readonly file: string | undefined
 }
 
-export interface GeneratedResource {
+interface GeneratedResource {
   readonly file: string
   /** The name that the file exports. */
   readonly name: string

@@ -3,7 +3,7 @@
  * lines.
  */
 
-export interface ProjectOptions {
+interface ProjectOptions {
   /** The operator and its folder: a DNS label. */
   readonly name: string
   readonly kind: string

@@ -15,7 +15,7 @@ import {
 } from './kubeconfig.ts'
 import { type Machine, systemMachine } from './machine.ts'
 
-export interface CredentialFilesOptions {
+interface CredentialFilesOptions {
   /** Kubeconfigs in addition to the default ones; each may be a list, as in KUBECONFIG. @default none */
   readonly kubeconfigs?: readonly (string | undefined)[]
   /** @default the real machine */
@@ -42,7 +42,7 @@ function pathsIn(named: string): readonly string[] {
 const podSecrets = ['/var/run/secrets', '/run/secrets', '/var/run/secrets/kubernetes.io/serviceaccount/token'] as const
 
 /** The kubeconfig itself and the files it refers to. An unreadable one is hidden, too. */
-export async function filesOfKubeconfig(
+async function filesOfKubeconfig(
   file: string,
   machine: Pick<Machine, 'home' | 'readFile'> = systemMachine,
 ): Promise<readonly string[]> {

@@ -67,7 +67,7 @@ export async function userCredentials(
 }
 
 /** Paths in a kubeconfig are relative to its file. */
-export function resolvePath(path: string, place: KubeconfigPlace, key: string): string {
+function resolvePath(path: string, place: KubeconfigPlace, key: string): string {
   if (isAbsolute(path)) return path
   if (place.directory !== undefined) return join(place.directory, path)
   throw malformedKubeconfig(place.source, [`${place.path}.${key} must be an absolute path, because this is no file`])

@@ -10,7 +10,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 export type Reader<T> = (value: Json, path: string, problems: string[]) => T | undefined
 
 /** One member of a mapping; absent and `null` both are `undefined`. */
-export type DocumentMember<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
+type DocumentMember<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
 
 export function member<T>(key: string, reader: Reader<T>): DocumentMember<T> {
   return (parent, path, problems) => {

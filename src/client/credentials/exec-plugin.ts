@@ -17,7 +17,7 @@ import { type Finished, type Machine } from './machine.ts'
 import { printable, redact } from './redaction.ts'
 import { type Fetched, renewable } from './renewable.ts'
 
-export interface ExecPluginOptions {
+interface ExecPluginOptions {
   readonly machine: Machine
   readonly clock: Clock
   /** `spec.cluster` for plugins that request it. */

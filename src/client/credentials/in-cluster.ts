@@ -8,7 +8,7 @@ import { tokenFileCredentials } from './token-file.ts'
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-export interface InClusterOptions {
+interface InClusterOptions {
   readonly machine: Machine
   readonly clock: Clock
 }

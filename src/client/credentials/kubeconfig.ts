@@ -37,12 +37,12 @@ export interface KubeconfigCluster {
   readonly extensions?: readonly KubeconfigExtension[] | undefined
 }
 
-export interface KubeconfigExtension {
+interface KubeconfigExtension {
   readonly name?: string | undefined
   readonly extension?: Json | undefined
 }
 
-export interface KubeconfigContext {
+interface KubeconfigContext {
   readonly cluster?: string | undefined
   readonly user?: string | undefined
   readonly namespace?: string | undefined

@@ -11,7 +11,7 @@ import { renewable } from './renewable.ts'
 
 const rereadMs = 60_000
 
-export interface TokenFileOptions {
+interface TokenFileOptions {
   readonly machine: Machine
   readonly clock: Clock
   /** Used until the file can be read for the first time. */

@@ -19,7 +19,7 @@ export interface DialOptions {
   readonly env: Environment
 }
 
-export interface Dialer {
+interface Dialer {
   readonly server: URL
   /** The name of the server in messages: `prod (10.0.0.1:6443)`. */
   readonly place: string

@@ -12,7 +12,7 @@ import { Incoming } from './incoming.ts'
 import { socketError } from './socket-error.ts'
 import type { TransportResponse } from '../../transport/transport.ts'
 
-export interface Http1Options {
+interface Http1Options {
   readonly server: URL
   readonly place: string
   readonly dial: (signal: AbortSignal) => Promise<Socket>

@@ -14,7 +14,7 @@ import { type Http2Session, type KeepAlive, http2Session } from './http2-session
 import { socketError } from './socket-error.ts'
 import type { TransportResponse } from '../../transport/transport.ts'
 
-export interface Http2PoolOptions {
+interface Http2PoolOptions {
   readonly server: URL
   readonly place: string
   readonly clock: Clock
@@ -25,7 +25,7 @@ export interface Http2PoolOptions {
   readonly fallback: () => Http1
 }
 
-export interface Http2Pool {
+interface Http2Pool {
   send(exchange: ClientExchange): Promise<TransportResponse>
   stats(): { readonly connections: number; readonly streams: number }
   /** Serves waiting requests, then closes each connection after its last stream. */

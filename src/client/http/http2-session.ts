@@ -23,7 +23,7 @@ export interface KeepAlive {
   readonly idleMs: number
 }
 
-export interface Http2SessionOptions {
+interface Http2SessionOptions {
   readonly socket: Socket
   readonly server: URL
   readonly place: string

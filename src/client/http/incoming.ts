@@ -6,7 +6,7 @@
  */
 
 /** The part of a stream that both versions of HTTP have. */
-export interface IncomingStream {
+interface IncomingStream {
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
   pause(): unknown
   resume(): unknown

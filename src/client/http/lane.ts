@@ -22,7 +22,7 @@ export interface RequestLane {
   close(error: unknown): void
 }
 
-export interface LaneOptions extends DialOptions {
+interface LaneOptions extends DialOptions {
   readonly keepAlive: KeepAlive
 }
 

@@ -82,7 +82,7 @@ function isExempt(server: URL, noProxy: string): boolean {
   })
 }
 
-export interface ThroughProxy {
+interface ThroughProxy {
   readonly proxy: URL
   readonly tls: TlsSettings
   readonly now: number

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { MusterError } from '../../kube/errors.ts'
 
-export interface Socks5Target {
+interface Socks5Target {
   readonly host: string
   readonly port: number
   readonly user?: string | undefined

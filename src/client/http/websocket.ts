@@ -17,7 +17,7 @@ import { printable } from '../credentials/redaction.ts'
 import { socketError } from './socket-error.ts'
 import type { MessageStream, TransportResponse } from '../../transport/transport.ts'
 
-export interface WebSocketOptions {
+interface WebSocketOptions {
   /** Open, verified, and used for nothing else. */
   readonly socket: Socket
   readonly server: URL

@@ -19,7 +19,7 @@ import type { ExactResource, KindResource, ResourceList, ResourceReference } fro
 import { selectionKey } from '../selection.ts'
 
 /** All resources of the list, by `keyOf` of their type. */
-export type ServedInput = ReadonlyMap<string, Resource>
+type ServedInput = ReadonlyMap<string, Resource>
 
 /** The length limit of a chain of references, against cycles. */
 const deepest = 4

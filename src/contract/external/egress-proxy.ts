@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MusterError } from '../../kube/errors.ts'
 
-export interface EgressOptions {
+interface EgressOptions {
   /** `api.example.com:443`, `*.example.com`, `10.0.0.1:6443`. Without a port: 80 and 443. */
   readonly allow: readonly string[]
   /** The operator, for messages. */
@@ -166,7 +166,7 @@ function forward(request: IncomingMessage, response: ServerResponse, admit: (tar
   request.pipe(upstream)
 }
 
-export interface EgressTarget {
+interface EgressTarget {
   /** Lower case, without brackets and trailing dot: compared as it is connected to. */
   readonly host: string
   readonly port: number

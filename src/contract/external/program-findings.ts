@@ -11,7 +11,7 @@ import { findRivals } from '../../manager/findings/rival-search.ts'
 import type { OperatorHostOptions } from '../../manager/hosting/host.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 
-export interface ProgramFindingsOptions extends Pick<OperatorHostOptions, 'log' | 'metrics' | 'onFinding' | 'history'> {
+interface ProgramFindingsOptions extends Pick<OperatorHostOptions, 'log' | 'metrics' | 'onFinding' | 'history'> {
   readonly operator: string
   readonly clock: Clock
   readonly client: Client
@@ -22,7 +22,7 @@ export interface ProgramFindingsOptions extends Pick<OperatorHostOptions, 'log' 
   readonly onRepetition: () => void
 }
 
-export interface ProgramFindings {
+interface ProgramFindings {
   /** Reported once, until it is resolved. */
   offence(about: Pick<Ledger, 'controller' | 'key'>, kind: Offence['kind'], message: string): void
   /** Records a run. */

@@ -28,7 +28,7 @@ import { selectionKey, selectObjects, typesIn } from '../selection.ts'
 import { inputsOf } from './declared-inputs.ts'
 import { servedResource } from './served.ts'
 
-export interface ProgramInputsOptions {
+interface ProgramInputsOptions {
   /** The operator without controllers and declarations: `list` has those. */
   readonly operator: Operator
   readonly list: ResourceList

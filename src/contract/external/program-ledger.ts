@@ -21,7 +21,7 @@ export function ledgerMutationOf({ read: { mutation, content }, resource }: Chec
   return { ...at, verb: 'apply', object, why: 'changed', force: false }
 }
 
-export interface PlacedMutation {
+interface PlacedMutation {
   readonly resource: Resource
   readonly name: string
   readonly namespace?: string | undefined

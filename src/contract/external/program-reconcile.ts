@@ -23,7 +23,7 @@ export const reconcileProgram: RunReconcile = async (situation, execute) => {
   return { ledger: await known.once(known, execute), memory: noMemory }
 }
 
-export interface ProgramRun extends Pick<ProgramSituation, 'operator' | 'isHeld' | 'once'> {
+interface ProgramRun extends Pick<ProgramSituation, 'operator' | 'isHeld' | 'once'> {
   readonly controller: string
   readonly key: string
   /** The objects in its directory. */

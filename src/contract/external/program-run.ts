@@ -42,7 +42,7 @@ export interface HostedProgram {
   readonly resyncMs?: number
 }
 
-export interface Around {
+interface Around {
   readonly name: string
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -76,7 +76,7 @@ export async function askProgram<T>(
   return read(readYaml(stdout, { source }), source)
 }
 
-export interface RunOnceOptions extends Around {
+interface RunOnceOptions extends Around {
   /** The input directory. */
   readonly input: string
   /** A scratch folder; its content is discarded. */

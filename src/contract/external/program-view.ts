@@ -22,7 +22,7 @@ import { packagesOf } from '../../manager/isolation/readable.ts'
 import { programsFolder } from './programs-folder.ts'
 import type { ExternalProgram } from './program.ts'
 
-export interface ProgramView {
+interface ProgramView {
   readonly readable: readonly string[]
   /** Hidden parts of readable folders. */
   readonly covered: readonly string[]

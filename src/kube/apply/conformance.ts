@@ -9,7 +9,7 @@ import { encodeElement, formatElement } from './path-element.ts'
 import type { ListShape, MapShape, ScalarShape, ApplyShape } from './shape.ts'
 import { asList, asMap, kindIn, valueNames } from './value.ts'
 
-export interface ConformanceOptions {
+interface ConformanceOptions {
   /**
    * Allows several items of one key. A stored object may have them (validation is less strict than apply); an applied one may
    * not.

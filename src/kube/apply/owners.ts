@@ -29,7 +29,7 @@ export function ownersAfterUpdate(
   return { managers: move.managers, taken: withoutUnownable(union(changed.modified, changed.added)) }
 }
 
-export interface Applier extends Pick<Ownership, 'manager' | 'subresource'> {
+interface Applier extends Pick<Ownership, 'manager' | 'subresource'> {
   readonly force: boolean
 }
 

@@ -15,7 +15,7 @@ const groupCheckType = objectTypeNamed('kubernetes.authorization.GroupCheck')
 export const resourceCheckType: CelType = objectTypeNamed('kubernetes.authorization.ResourceCheck')
 const decisionType = objectTypeNamed('kubernetes.authorization.Decision')
 
-export interface CelResourceAttributes {
+interface CelResourceAttributes {
   readonly group: string
   readonly resource: string
   readonly subresource: string
@@ -34,7 +34,7 @@ export interface CelAuthorizerQuestion {
   readonly resource?: CelResourceAttributes
 }
 
-export interface CelAuthorizerDecision {
+interface CelAuthorizerDecision {
   readonly allowed: boolean
   readonly reason?: string
   readonly error?: string

@@ -33,20 +33,20 @@ export interface Operand {
   readonly size: Estimate | undefined
 }
 
-export interface CallShape {
+interface CallShape {
   readonly name: string
   readonly overload: string
   readonly target: Operand | undefined
   readonly args: readonly Operand[]
 }
 
-export interface CallEstimate {
+interface CallEstimate {
   readonly cost: Estimate
   readonly size?: Estimate | undefined
 }
 
 /** The size of elements of the list at a path of the schema. */
-export type ElementSizes = (list: SizePath | undefined) => Estimate | undefined
+type ElementSizes = (list: SizePath | undefined) => Estimate | undefined
 
 /** Per character, of traversing a text. */
 const perCharacter = 0.1

@@ -35,7 +35,7 @@ import {
 import { Substitution, mostGeneral, substitute } from './unify.ts'
 import { typeOfValue } from './value.ts'
 
-export interface CheckScope {
+interface CheckScope {
   readonly parent: CheckScope | undefined
   readonly names: ReadonlyMap<string, CelType>
 }
@@ -360,13 +360,13 @@ class Checker {
 }
 
 /** Reserved words are allowed after a dot: `self.namespace`. */
-export function fieldType(type: CelType, field: string): CelType | undefined {
+function fieldType(type: CelType, field: string): CelType | undefined {
   const found = (type.fields?.get(field) ?? type.fields?.get(`__${field}__`))?.type
   return found?.kind === 'preserved' ? undefined : found
 }
 
 /** `a.b.c` of identifiers only. */
-export function qualifiedCelName(node: CelExpression): string | undefined {
+function qualifiedCelName(node: CelExpression): string | undefined {
   if (node.kind === 'ident') return node.name
   if (node.kind !== 'select' || node.isTest) return undefined
   const prefix = qualifiedCelName(node.operand)

@@ -36,7 +36,7 @@ import {
 } from './value.ts'
 
 /** Cost limit of one evaluation. */
-export const celCallLimit = 1_000_000
+const celCallLimit = 1_000_000
 /** Cost limit of all rules of one object. */
 export const celObjectBudget = 10_000_000
 /** Cost limit of all match conditions of one webhook or policy binding. */

@@ -27,7 +27,7 @@ export interface CelEnvironment {
   readonly makes?: ((typeName: string) => CelType | undefined) | undefined
 }
 
-export interface SchemaTypeOptions {
+interface SchemaTypeOptions {
   /** The targets of `$ref`s. */
   readonly definitions?: Definitions
   /** The schema of a whole object: `apiVersion`, `kind`, `metadata.name` and `metadata.generateName` are visible. */

@@ -5,7 +5,7 @@
 import { MusterError } from '../errors.ts'
 
 /** Why an expression was rejected: `source` for its text, `program` for invalid constants in it. */
-export type CelCompilePhase = 'source' | 'program'
+type CelCompilePhase = 'source' | 'program'
 
 export class CelCompileError extends MusterError {
   readonly phase: CelCompilePhase

@@ -1,7 +1,7 @@
 /** Tokens of an expression. White space and comments are skipped; a character that starts no token is an issue. */
 import { type Issue, mostIssues } from './source.ts'
 
-export type TokenKind = 'end' | 'float' | 'int' | 'uint' | 'string' | 'bytes' | 'identifier' | 'escaped' | 'symbol'
+type TokenKind = 'end' | 'float' | 'int' | 'uint' | 'string' | 'bytes' | 'identifier' | 'escaped' | 'symbol'
 
 export interface Token {
   readonly kind: TokenKind

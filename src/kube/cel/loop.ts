@@ -6,7 +6,7 @@ import { spendSteps } from './steps.ts'
 import { CelList, CelMap, CelPairs, type CelValue } from './value.ts'
 
 /** Visits until `visit` returns false. */
-export type Loop = (frame: EvaluationFrame, visit: () => boolean) => void
+type Loop = (frame: EvaluationFrame, visit: () => boolean) => void
 
 export function overElements(range: Closure, slot: number): Loop {
   return (frame, visit) => {

@@ -47,7 +47,7 @@ export function spendOnTexts(values: readonly CelValue[]): void {
   }
 }
 
-export type FastBinary = (frame: EvaluationFrame, a: CelValue, b: CelValue) => CelValue
+type FastBinary = (frame: EvaluationFrame, a: CelValue, b: CelValue) => CelValue
 
 /** Comparisons and sums of common types, without overload lookup. */
 export function fastBinary(name: string, overloads: readonly CelOverload[]): FastBinary | undefined {

@@ -11,7 +11,7 @@ const optionalV = optionalOf(V)
 const listV = listOf(V)
 const mapKV = mapOf(K, V)
 
-export function optionalValue(optional: CelOptional): CelValue {
+function optionalValue(optional: CelOptional): CelValue {
   if (optional.value === undefined) throw new CelRuntimeError('optional.none() dereference')
   return optional.value
 }

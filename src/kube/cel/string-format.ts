@@ -19,7 +19,7 @@ import {
   typeOfValue,
 } from './value.ts'
 
-export interface FormatClause {
+interface FormatClause {
   readonly letter: string
   readonly precision: number | undefined
 }

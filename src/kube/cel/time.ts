@@ -80,7 +80,7 @@ function durationSeconds(nanos: bigint): number {
 }
 
 /** A double in digits, without an exponent. */
-export function plainDecimal(value: number): string {
+function plainDecimal(value: number): string {
   const text = value.toString()
   const [, sign = '', whole = '', fraction = '', exponent] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(text) ?? []
   if (exponent === undefined) return text

@@ -6,7 +6,7 @@
  * `listType`, ...) matter only to values, not to the checker.
  */
 
-export type CelKind =
+type CelKind =
   | 'bool'
   | 'bytes'
   | 'double'

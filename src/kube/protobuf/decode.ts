@@ -12,7 +12,7 @@ import { type ProtobufField, type Message, messageNamed, messageOfKind } from '.
 import { WireReader, delimited, fixed64, malformedProtobuf, varint } from './wire.ts'
 
 /** The envelope of every object (`runtime.Unknown`). */
-export interface Envelope {
+interface Envelope {
   readonly apiVersion: string
   readonly kind: string
   readonly message: Uint8Array
@@ -50,7 +50,7 @@ export function openEnvelope(bytes: Uint8Array): Envelope {
   return { apiVersion, kind, message }
 }
 
-export function isProtobuf(bytes: Uint8Array): boolean {
+function isProtobuf(bytes: Uint8Array): boolean {
   return bytes[0] === 107 && bytes[1] === 56 && bytes[2] === 115 && bytes[3] === 0
 }
 
@@ -58,7 +58,7 @@ export function isProtobuf(bytes: Uint8Array): boolean {
  * The object in an envelope; undefined if its kind is not built in.
  * @throws InvalidProtobuf
  */
-export function decodeEnvelope({ apiVersion, kind, message }: Envelope): JsonObject | undefined {
+function decodeEnvelope({ apiVersion, kind, message }: Envelope): JsonObject | undefined {
   const type = messageOfKind(apiVersion, kind)
   return type && { kind, apiVersion, ...(decodeMessage(type, message, { depth: 0, messages: 0 }) as JsonObject) }
 }

@@ -7,7 +7,7 @@
  */
 import { MusterError } from '../errors.ts'
 
-export type WireType = 0 | 1 | 2 | 5
+type WireType = 0 | 1 | 2 | 5
 
 export const varint = 0
 export const fixed64 = 1

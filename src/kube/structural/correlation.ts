@@ -9,7 +9,7 @@ import { isJsonArray } from '../json-member.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
 /** A list of objects with key fields. */
-export interface KeyedItems {
+interface KeyedItems {
   /** The first item with the same keys. */
   find(item: Json): JsonObject | undefined
 }

@@ -5,9 +5,9 @@ import { isJsonArray } from '../json-member.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
 /** Validates the metadata of an embedded object. Passed in, because its messages are the server's. */
-export type MetadataCheck = (metadata: JsonObject, field: string) => readonly Cause[]
+type MetadataCheck = (metadata: JsonObject, field: string) => readonly Cause[]
 /** Validates a kind, with the server's messages. */
-export type KindCheck = (kind: string) => readonly string[]
+type KindCheck = (kind: string) => readonly string[]
 
 export interface EmbeddedChecks {
   readonly metadata: MetadataCheck

@@ -5,11 +5,11 @@
 import type { SchemaNode } from './node.ts'
 
 /** The target, and the path as messages write it; or why it is invalid. */
-export type StructuralPath =
+type StructuralPath =
   | { readonly path: readonly PathStep[]; readonly node: SchemaNode | undefined; readonly problem?: undefined }
   | { readonly problem: string }
 
-export interface PathStep {
+interface PathStep {
   readonly name: string
   /** A key of a map, not a property. */
   readonly isKey: boolean

@@ -76,7 +76,7 @@ const objectMeta: GoType = {
   },
 }
 
-export interface DecodedMetadata {
+interface DecodedMetadata {
   readonly metadata: Json
   /** Paths of dropped fields, below the metadata: `labls`. */
   readonly unknown: readonly string[]

@@ -5,7 +5,7 @@
  */
 import { compilePattern } from '../cel/regex.ts'
 
-export type Matcher = (text: string) => boolean
+type Matcher = (text: string) => boolean
 
 /** JavaScript is used if it certainly needs no more steps than this. */
 const mostSteps = 20_000
@@ -37,7 +37,7 @@ const piece =
   /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?:(?<=[a-zA-Z0-9])(?=-[a-zA-Z0-9])|(?=-\])|(?<=\[\^?))-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
 
 /** A JavaScript expression, and its maximum number of steps for a text length. */
-export interface BoundedExpression {
+interface BoundedExpression {
   readonly expression: RegExp
   stepsOf(length: number): number
 }

@@ -164,7 +164,7 @@ function decodeMember(name: string, member: Json, path: string, decoding: Decodi
 }
 
 /** `spec.ports[0].name`. */
-export function formatPrunedPath(path: readonly (string | number)[]): string {
+function formatPrunedPath(path: readonly (string | number)[]): string {
   let text = ''
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`

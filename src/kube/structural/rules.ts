@@ -31,7 +31,7 @@ import { isUnchanged, keyedItems, oldMember } from './correlation.ts'
 import { formatFieldPath, resolveFieldPath } from './field-path.ts'
 import { memberNode, type SchemaNode } from './node.ts'
 
-export interface RuleContext {
+interface RuleContext {
   /** The value that it replaces. */
   readonly old?: Json | undefined
   /** Errors that the old value already had are ignored (ratcheting). @default whether there is an old value */
@@ -271,7 +271,7 @@ function variablesOf(rule: ValidationRule, type: CelType): Readonly<Record<strin
 }
 
 /** Errors and costs of a rule before it runs, for the author of the CRD. */
-export interface RuleReport {
+interface RuleReport {
   /** Compile errors of the rule and of its message. */
   readonly problem?: string
   readonly messageProblem?: string

@@ -36,7 +36,7 @@ export interface Validation {
   readonly warn?: ((message: string) => void) | undefined
 }
 
-export interface StructuralOptions {
+interface StructuralOptions {
   /** The replicas path, if the kind has a scale subresource. */
   readonly scale?: CustomResourceSubresourceScale | undefined
   readonly embedded: EmbeddedChecks

@@ -40,7 +40,7 @@ function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isFree: boolean):
   ]
 }
 
-export interface MetadataRules {
+interface MetadataRules {
   /** A custom object: the API server validates its metadata once for all kinds and twice more for this one. */
   readonly isCustom: boolean
   /** Whether finalizers need no domain. */

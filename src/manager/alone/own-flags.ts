@@ -11,7 +11,7 @@ import { type Override, overrideLayer } from '../config/override.ts'
 import { configurationSchema, type Declared, isSecretAt } from '../config/schema.ts'
 import { scalar } from '../config/yaml-scalar.ts'
 
-export interface OwnFlag {
+interface OwnFlag {
   readonly name: string
   /** The path of the setting. */
   readonly path: readonly string[]
@@ -48,7 +48,7 @@ export function ownFlags(operator: Declared): readonly OwnFlag[] {
   ]
 }
 
-export interface OwnArguments {
+interface OwnArguments {
   readonly layer: Layer
   /** From `--file` and `--configmap`. */
   readonly file: string | undefined

@@ -18,14 +18,14 @@ import type { OverBudget } from '../findings/finding.ts'
 import type { BudgetOptions, SchedulerLane } from '../schedule/scheduler.ts'
 import { fewerAt, noRequests, noteRequest, requestsIn, type RequestWindow } from './request-window.ts'
 
-export interface BudgetKeeperOptions {
+interface BudgetKeeperOptions {
   readonly clock: Clock
   readonly onFinding: (finding: OverBudget) => void
   /** How often caches are checked, which iterates over every object. @default 10_000 */
   readonly lookMs?: number
 }
 
-export interface Budgeted {
+interface Budgeted {
   readonly operator: string
   /** The consumer of the cache that is measured. */
   readonly consumer: string

@@ -44,7 +44,7 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
   return { settings: asSettings(whole), sources }
 }
 
-export function notInOrder(problems: readonly string[]): MusterError {
+function notInOrder(problems: readonly string[]): MusterError {
   // One value may violate several rules with the same message.
   const reported = [...new Set(problems)]
   const list = reported.length === 1 ? ` ${reported[0]}` : `\n- ${reported.join('\n- ')}`

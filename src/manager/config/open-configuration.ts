@@ -197,7 +197,7 @@ export async function textLayer(source: string, text: string): Promise<Layer> {
   return { source, text, value: readYaml(text, { source, strict: true }) }
 }
 
-export type Composition = Pick<OpenConfigurationOptions, 'environment' | 'flags' | 'over' | 'operators'>
+type Composition = Pick<OpenConfigurationOptions, 'environment' | 'flags' | 'over' | 'operators'>
 
 /**
  * The configuration from a source and the layers above it. It is read twice: the first time for the operators in it,

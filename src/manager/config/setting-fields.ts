@@ -2,7 +2,7 @@
 import { durationToMs, parseDuration } from '../../kube/duration.ts'
 import { type Field, integer, optional, string } from '../../operator/field.ts'
 
-export type Defaulted<T> = Field<T, T, 'defaulted'>
+type Defaulted<T> = Field<T, T, 'defaulted'>
 
 /** `what` is the subject of a description that is otherwise the same for all ports. */
 export const port = (value: number, what: string): Defaulted<number> =>

@@ -106,7 +106,7 @@ export interface HostedSettings {
   readonly shared: readonly string[]
 }
 
-export interface NameRuleSettings {
+interface NameRuleSettings {
   readonly operator: string
   readonly cluster: string
   /** `plural.group/version`. Omitted: all. */

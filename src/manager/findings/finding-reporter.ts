@@ -54,7 +54,7 @@ export interface FindingReporter {
   settled(): Promise<void>
 }
 
-export interface FindingReporterOptions {
+interface FindingReporterOptions {
   readonly operator: string
   readonly clock: Clock
   readonly writer: Writer

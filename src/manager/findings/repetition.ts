@@ -10,7 +10,7 @@
 import type { Ledger, LedgerEntry } from '../../operator/ledger.ts'
 import type { ConflictFinding, HotLoop } from './finding.ts'
 
-export interface RepetitionOptions {
+interface RepetitionOptions {
   /** Writes of one object within the window that make a finding. @default 8 */
   readonly most: number
   /**

@@ -11,7 +11,7 @@ import type { ConflictFinding } from './finding.ts'
 import type { CausalityTracker } from './causality-tracker.ts'
 import { rivals } from './rivals.ts'
 
-export interface RivalSearch {
+interface RivalSearch {
   readonly client: Pick<Client, 'get'>
   readonly clock: Clock
   /** The operator whose writes are undone. */

@@ -9,7 +9,7 @@
  * So operators that hang hold at worst all workers for `patienceMs`, and after that never the reserved ones.
  */
 
-export interface ShareOptions {
+interface ShareOptions {
   /** Concurrent reconciles of all operators. */
   readonly concurrency: number
   /** A reconcile holds its worker for at most this long. */

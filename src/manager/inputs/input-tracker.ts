@@ -28,7 +28,7 @@ import {
   watchRequestKey,
 } from './watch-requests.ts'
 
-export interface InputTrackerOptions {
+interface InputTrackerOptions {
   readonly operator: Operator
   readonly client: Client
   readonly cache: SharedCache

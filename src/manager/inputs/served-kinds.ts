@@ -10,13 +10,13 @@ import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import { isCustom } from '../../operator/role.ts'
 
-export interface ServedKinds {
+interface ServedKinds {
   start(): Promise<void>
   serves(resource: Resource): boolean
   stop(): void
 }
 
-export interface ServedKindsOptions {
+interface ServedKindsOptions {
   readonly client: Client
   readonly cache: SharedCache
   readonly consumer: string

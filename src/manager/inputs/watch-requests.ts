@@ -18,7 +18,7 @@ export interface WatchRequest {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-export interface WatchRequestInput {
+interface WatchRequestInput {
   readonly resource: Resource
   /** The declared inputs of the kind. */
   readonly inputs: readonly Input[]

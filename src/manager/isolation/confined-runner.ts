@@ -29,7 +29,7 @@ import { wrong } from './wire.ts'
 
 type Given = 'level' | 'module' | 'canary' | 'start' | 'outside' | 'allowUnenforced' | 'log'
 
-export interface ConfinedOptions extends Pick<SessionOptions, Given> {
+interface ConfinedOptions extends Pick<SessionOptions, Given> {
   readonly limits?: Partial<Limits> | undefined
   /** For watching real threads: not the operator's clock. @default the system clock */
   readonly clock?: Clock | undefined

@@ -96,7 +96,7 @@ function frozen<T>(received: T): T {
 }
 
 /** The unanswered questions of one guest. */
-export interface Consultations {
+interface Consultations {
   readonly size: number
   /** `send` sends the question. Rejects when the answer is late. */
   ask(id: number, send: () => void): Promise<unknown>

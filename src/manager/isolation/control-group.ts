@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 
-export interface ControlGroupLimits {
+interface ControlGroupLimits {
   readonly memoryBytes: number
   readonly processes: number
 }
@@ -33,7 +33,7 @@ export interface ControlGroup {
   remove(): void
 }
 
-export interface ControlGroupMachine {
+interface ControlGroupMachine {
   /** Mount point of control groups. @default /sys/fs/cgroup */
   readonly mount: string
   /** Control groups of this process. @default /proc/self/cgroup */

@@ -45,7 +45,7 @@ export interface Channel {
   read(text: string): string
 }
 
-export interface GuestOptions {
+interface GuestOptions {
   readonly channel: Channel
   /** The manager's limit of a message. */
   readonly mostBytes: number

@@ -6,7 +6,7 @@
 import { openSync, readdirSync, readFileSync } from 'node:fs'
 import { devNull } from 'node:os'
 
-export type Stdio = 'ignore' | 'pipe' | number
+type Stdio = 'ignore' | 'pipe' | number
 
 const closeOnExec = 0o2_000_000
 let nothing: number | undefined

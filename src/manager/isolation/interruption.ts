@@ -11,7 +11,7 @@ import type { Execute } from '../run/executor.ts'
 import { guestIdentityOf } from './wire.ts'
 import type { IsolationLevel } from './runner.ts'
 
-export interface Interruption {
+interface Interruption {
   readonly situation: Situation<KubeObject>
   readonly level: IsolationLevel
   readonly startedAt: number

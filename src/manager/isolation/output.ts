@@ -16,7 +16,7 @@ const leastPerPiece = 256
 /** The rest of a longer line is dropped. */
 const longestLine = mostPerWindow
 
-export interface RelayOptions extends Pick<GuestEvents, 'onPrinted' | 'secrets'> {
+interface RelayOptions extends Pick<GuestEvents, 'onPrinted' | 'secrets'> {
   readonly clock: Clock
 }
 

@@ -11,7 +11,7 @@ import { relayOutput } from './output.ts'
 import { guestFile, permissionFlags } from './readable.ts'
 import { mostProcesses, sandboxed, type SandboxOptions, signalOf } from './sandbox.ts'
 
-export interface ProcessGuestOptions {
+interface ProcessGuestOptions {
   readonly readable: readonly string[]
   readonly limits: Pick<Limits, 'memoryMb' | 'messageBytes'>
   /** Absent: no sandbox, only the permission model. */

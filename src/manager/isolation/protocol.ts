@@ -79,7 +79,7 @@ export type ReadRequest = { readonly id: number; readonly resource: Resource } &
 
 export type Answer = { readonly value?: unknown } | { readonly error: WireError }
 
-export interface WireError {
+interface WireError {
   readonly name: string
   readonly message: string
   readonly retryAfterMs?: number | undefined

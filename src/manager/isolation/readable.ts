@@ -16,7 +16,7 @@ const kit = fileURLToPath(new URL('../..', import.meta.url))
 /** The entry point of a guest. */
 export const guestFile: string = fileURLToPath(new URL(`./guest-main.${isSource ? 'ts' : 'js'}`, import.meta.url))
 
-export interface ReadableOptions {
+interface ReadableOptions {
   /** Besides its folder and its packages. @default none */
   readonly more?: readonly string[]
   /** Files and folders that it must not read, wherever they are. @default none */

@@ -4,7 +4,7 @@ import { watchSecrets, type WatchedSecrets } from '../../operator/secrecy.ts'
 import type { View } from '../../operator/view.ts'
 import type { PrintedSecrets } from './guest-handle.ts'
 
-export interface SeenSecrets extends PrintedSecrets {
+interface SeenSecrets extends PrintedSecrets {
   /** The same view; Secrets that are read are remembered. */
   watched(view: View): View
   /** The same error, with these values masked. */

@@ -7,7 +7,7 @@ import type { Limits } from './limits.ts'
 import { relayOutput } from './output.ts'
 import { guestFile, permissionFlags } from './readable.ts'
 
-export interface WorkerGuestOptions {
+interface WorkerGuestOptions {
   readonly name: string
   readonly readable: readonly string[]
   readonly limits: Pick<Limits, 'memoryMb' | 'messageBytes'>

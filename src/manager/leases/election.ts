@@ -42,7 +42,7 @@ export interface ElectionState {
 }
 
 /** Fencing token of a leader's term; unique to that term. */
-export interface LeaseFence {
+interface LeaseFence {
   readonly holder: string
   readonly transitions: number
 }

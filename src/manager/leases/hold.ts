@@ -26,7 +26,7 @@ export interface Hold {
   end(): void
 }
 
-export interface HoldOptions {
+interface HoldOptions {
   readonly clock: Clock
   readonly lengthMs: number
   /** The hold has expired. Not called by `end`. */

@@ -74,12 +74,12 @@ export function microTime(now: number, micros = 0): string {
   return `${new Date(now).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined
 }
 
-export interface LeaseRequests {
+interface LeaseRequests {
   /** @throws NotFound */
   read(ref: LeaseName, options: SendOptions): Promise<Lease>
   /** @throws AlreadyExists */

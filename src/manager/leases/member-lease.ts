@@ -45,7 +45,7 @@ export function readMember(lease: Lease, fallbackMs: number): MemberRecord {
   }
 }
 
-export interface Renewal {
+interface Renewal {
   readonly group: LeaseName
   readonly identity: string
   readonly weight: number

@@ -30,7 +30,7 @@ export interface MemberTable {
   stop(): void
 }
 
-export interface MemberTableOptions {
+interface MemberTableOptions {
   readonly clock: Clock
   /** The members have changed, or one of them is in a new life. */
   readonly onChange: () => void

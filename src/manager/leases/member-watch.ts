@@ -9,7 +9,7 @@ import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { type LeaseName, leaseResource } from './lease.ts'
 import { groupLabel } from './member-lease.ts'
 
-export interface MemberWatchOptions {
+interface MemberWatchOptions {
   readonly client: Client
   readonly clock: Clock
   readonly group: LeaseName
@@ -23,7 +23,7 @@ export interface MemberWatchOptions {
   readonly onProblem: (error: unknown) => void
 }
 
-export interface MemberWatch {
+interface MemberWatch {
   /** Lists again: the watch may be broken. */
   restart(): void
   stop(): Promise<void>

@@ -48,7 +48,7 @@ export interface ShardsOptions extends Partial<LeaseTimes> {
 }
 
 /** A replica that counts. */
-export interface ShardMember {
+interface ShardMember {
   readonly identity: string
   readonly weight: number
 }

@@ -8,7 +8,7 @@ import { MusterError } from '../../kube/errors.ts'
 import { nearest } from '../../kube/nearest.ts'
 import type { Operator } from '../../operator/operator.ts'
 
-export interface LoadedModule {
+interface LoadedModule {
   /** As given. */
   readonly file: string
   /** The part after `#`. */

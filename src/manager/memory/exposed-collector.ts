@@ -1,5 +1,5 @@
 /** V8's garbage collector, callable at a better moment than V8 would choose. */
-export type Collector = (how: { readonly type: 'major' | 'minor'; readonly flavor?: 'last-resort' }) => void
+type Collector = (how: { readonly type: 'major' | 'minor'; readonly flavor?: 'last-resort' }) => void
 
 let known: Collector | undefined
 

@@ -6,7 +6,7 @@
 import type { Clock } from '../../clock/clock.ts'
 import { exposedCollector } from './exposed-collector.ts'
 
-export interface MemoryAtRestOptions {
+interface MemoryAtRestOptions {
   readonly clock: Clock
   /** No key is queued or running. */
   readonly isIdle: () => boolean

@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { exposedCollector } from './exposed-collector.ts'
 
-export interface YoungGarbageOptions {
+interface YoungGarbageOptions {
   readonly clock: Clock
   /** No key is queued or running. */
   readonly isIdle: () => boolean

@@ -6,7 +6,7 @@
 import { extrapolate } from './cost.ts'
 import type { ManagerReport } from './report.ts'
 
-export interface ResidentAssumptions {
+interface ResidentAssumptions {
   /** Memory of a process with empty caches. */
   readonly baseBytes: number
   /** How often it renews its lease: one request. */
@@ -29,7 +29,7 @@ export interface Side {
   readonly requests: number
 }
 
-export interface CostComparison {
+interface CostComparison {
   readonly manager: Side
   readonly resident: Side
 }

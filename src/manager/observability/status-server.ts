@@ -24,7 +24,7 @@ export interface StatusServerOptions {
   readonly limits?: Partial<StatusServerLimits>
 }
 
-export interface StatusServerLimits {
+interface StatusServerLimits {
   /**
    * A connection that has not sent a whole request after this time is closed; so is one that does not read its
    * response. @default 5000

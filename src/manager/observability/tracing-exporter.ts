@@ -6,7 +6,7 @@
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { Attribute, Span } from './tracing-spans.ts'
 
-export interface ExporterOptions {
+interface ExporterOptions {
   /** The URL of the traces endpoint: `http://collector:4318/v1/traces`. */
   readonly url: string
   /** They may contain a secret, and are sent to the collector only. */
@@ -24,7 +24,7 @@ export interface ExporterOptions {
   readonly fetch?: typeof fetch
 }
 
-export interface Exporter {
+interface Exporter {
   add(spans: readonly Span[]): void
   stats(): ExporterStats
   /** Sends the remaining spans, in one request. */

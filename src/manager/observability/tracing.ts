@@ -12,7 +12,7 @@ import type { Ledger } from '../../operator/ledger.ts'
 import { createExporter, type ExporterStats } from './tracing-exporter.ts'
 import { spansOf, traceparent } from './tracing-spans.ts'
 
-export interface TracingSettings {
+interface TracingSettings {
   /** Where traces are sent: `http://collector:4318/v1/traces`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -30,7 +30,7 @@ export interface Tracing {
   close(): Promise<void>
 }
 
-export interface TracingOptions extends TracingSettings {
+interface TracingOptions extends TracingSettings {
   readonly clock: Clock
   /** Muster's version, part of each span. */
   readonly version?: string

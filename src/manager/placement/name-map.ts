@@ -58,7 +58,7 @@ export interface NameMap {
   readonly rules: readonly ReadRule[]
 }
 
-export interface ReadRule {
+interface ReadRule {
   readonly operator: NamePattern
   readonly cluster: NamePattern
   readonly kinds: ReadonlySet<string> | undefined

@@ -10,14 +10,14 @@ export interface NamePattern {
   readonly name: PartPattern
 }
 
-export interface PartPattern {
+interface PartPattern {
   readonly prefix: string
   /** The text after the star; undefined without a star. */
   readonly suffix: string | undefined
 }
 
 /** The texts that the stars matched. */
-export interface Captured {
+interface Captured {
   readonly namespace: string
   readonly name: string
 }

@@ -11,7 +11,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { typingOf } from '../../operator/desired.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
 
-export interface AssumptionOptions {
+interface AssumptionOptions {
   /** The operator's field manager. */
   readonly fieldManager: string
   readonly now: number

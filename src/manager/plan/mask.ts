@@ -14,7 +14,7 @@ export const maskedValue = '(secret)'
 export const otherMasked = '(another secret)'
 
 /** Values of Secrets that were read or would be written. */
-export interface MetSecrets {
+interface MetSecrets {
   readonly values: ReadonlySet<string>
   note(object: KubeObject | undefined): void
 }

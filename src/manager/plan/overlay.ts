@@ -3,7 +3,7 @@ import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { ObjectName, ViewSource } from '../../operator/view.ts'
 
-export interface DryRunOverlay extends ViewSource {
+interface DryRunOverlay extends ViewSource {
   write(resource: Resource, name: ObjectName, object: UntypedObject | undefined): void
 }
 

@@ -12,7 +12,7 @@ import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { EventDraft } from '../../operator/ledger.ts'
 
-export interface EventRecorder {
+interface EventRecorder {
   /**
    * Never rejects: a failed Event must not fail a reconcile. `isHeld` is checked before each request: there may be
    * several.
@@ -20,7 +20,7 @@ export interface EventRecorder {
   record(about: KubeObject, event: EventDraft, isHeld?: () => boolean): Promise<void>
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Client
   readonly clock: Clock
   /** Reported as the source of the Event. */

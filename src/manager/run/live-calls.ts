@@ -4,7 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { type HttpAnswer, type HttpCall, type Live, originOf } from '../../operator/live.ts'
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly client: Client
   readonly clock: Clock
   /** @default the platform's */

@@ -15,10 +15,10 @@ import type { KubeObject } from '../../kube/object.ts'
 
 export const pausedLabel = 'muster.dev/paused'
 
-export type Pause = 'manager' | 'operator' | 'object'
+type Pause = 'manager' | 'operator' | 'object'
 
 /** The pauses of the settings. */
-export interface PauseSettings {
+interface PauseSettings {
   readonly manager: boolean
   readonly operator: boolean
 }

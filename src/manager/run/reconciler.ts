@@ -45,7 +45,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { isPausedObject } from './paused.ts'
 import type { SchedulerLane } from '../schedule/scheduler.ts'
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   /** Name of the operator. */
   readonly operator: string
   readonly controller: Controller

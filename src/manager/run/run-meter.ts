@@ -26,12 +26,12 @@ export function loopMs(): number {
   return performance.eventLoopUtilization().active
 }
 
-export interface Meter {
+interface Meter {
   /** Starts measuring a reconcile that computes from now on. */
   open(): Metered
 }
 
-export interface Metered {
+interface Metered {
   pause(): void
   resume(): void
   /** Ends the measurement and returns the busy time. */

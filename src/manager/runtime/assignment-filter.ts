@@ -7,7 +7,7 @@ import type { Quarantined } from '../findings/finding.ts'
 import type { Quarantine } from '../watchdog/quarantine.ts'
 import { type Assignment, assignmentsOf, runApart } from './assignment.ts'
 
-export interface AssignmentFilter {
+interface AssignmentFilter {
   /** Whether the last read succeeded. */
   readonly isRead: boolean
   /** @throws any error of reading the record; then the assignments stay as they were */

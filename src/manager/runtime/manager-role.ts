@@ -23,7 +23,7 @@ import {
   validatingConfigurations,
 } from '../webhooks/registration.ts'
 
-export interface ManagerRoleOptions {
+interface ManagerRoleOptions {
   readonly settings: Settings
   readonly operators: readonly Operator[]
   /** `namespace/name` of the ConfigMap with the manager's configuration. @default none */

@@ -7,7 +7,7 @@ import { renewable } from '../../client/credentials/renewable.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 
-export interface RenewedOptions {
+interface RenewedOptions {
   /** Where the credentials come from: `Secret kyma-system/west`. */
   readonly source: string
   readonly read: () => Promise<Connection>

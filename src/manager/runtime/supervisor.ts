@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
-export interface SupervisorOptions<Desired, Running> {
+interface SupervisorOptions<Desired, Running> {
   readonly clock: Clock
   /** The signal aborts when the desired state has changed: cancel the start. */
   start(name: string, target: Desired, signal: AbortSignal): Promise<Running>

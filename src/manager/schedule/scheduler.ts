@@ -59,7 +59,7 @@ export const openGates: GateOptions = {
   allowance: { perMinute: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER },
 }
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   readonly clock: Clock
   /** Concurrent reconciles of all operators. */
   readonly concurrency: number

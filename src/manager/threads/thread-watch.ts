@@ -33,7 +33,7 @@ export interface Culprit {
   readonly step: string
 }
 
-export interface ThreadWatchOptions {
+interface ThreadWatchOptions {
   readonly clock: Clock
   /** How long the thread may be blocked. @default 2000 */
   readonly heldMs?: number

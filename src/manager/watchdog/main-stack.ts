@@ -15,7 +15,7 @@ export interface StackFrame {
   readonly line: number
 }
 
-export interface MainThread {
+interface MainThread {
   /** Innermost first. Empty: it cannot be interrupted, and is blocked in a system call. */
   readonly frames: readonly StackFrame[]
   /** A debugger is attached and may have stopped the thread. */

@@ -16,7 +16,7 @@ const apiVersion = 'admission.k8s.io/v1'
 const kind = 'AdmissionReview'
 
 /** A valid review, about the kind of the webhook. */
-export interface AdmissionQuestion {
+interface AdmissionQuestion {
   readonly uid: string
   readonly admission: Admission<KubeObject>
 }

@@ -9,7 +9,7 @@ import { frozen } from './frozen.ts'
 const apiVersion = 'apiextensions.k8s.io/v1'
 const kind = 'ConversionReview'
 
-export interface ConversionQuestion {
+interface ConversionQuestion {
   readonly uid: string
   readonly wanted: string
   readonly objects: readonly UntypedObject[]

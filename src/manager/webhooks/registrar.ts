@@ -51,14 +51,14 @@ export interface DesiredRegistration {
   again(): Promise<Pick<DesiredRegistration, 'registrations' | 'bundle'> | undefined>
 }
 
-export interface SettledRegistration {
+interface SettledRegistration {
   /** Everything was as desired: nothing was written. */
   readonly isCurrent: boolean
   /** When to try again after a failure or a conflict with another client. */
   readonly retryAt: number | undefined
 }
 
-export interface RegistrarOptions {
+interface RegistrarOptions {
   readonly cluster: WebhookCluster
   readonly clock: Clock
   /** The value of {@link certificatesLabel}. */

@@ -40,7 +40,7 @@ export const definitions: Resource = {
   namespaced: false,
 }
 
-export const operatorLabel = 'muster.dev/operator'
+const operatorLabel = 'muster.dev/operator'
 /** The certificates that a registration trusts: two managers in one cluster have a Secret each. */
 export const certificatesLabel = 'muster.dev/certificates'
 
@@ -61,7 +61,7 @@ export interface Registration {
   isCurrent(live: UntypedObject): boolean
 }
 
-export interface RegistrationContext {
+interface RegistrationContext {
   readonly address: WebhookAddress
   /** PEM. */
   readonly bundle: string

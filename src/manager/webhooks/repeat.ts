@@ -1,7 +1,7 @@
 /** Runs rounds of work: one at a time, again when woken, and again when the last round is due. */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
-export interface RepeatRounds {
+interface RepeatRounds {
   /** Starts a round now, or as soon as the current one is over. */
   wake(this: void): void
   stop(): void

@@ -42,7 +42,7 @@ export interface WebhookHost {
   answer(path: string, review: Json, timeoutMs?: number): Promise<JsonObject>
 }
 
-export interface WebhookHostOptions {
+interface WebhookHostOptions {
   readonly clock: Clock
   /** Notified when author code holds the thread. @default not watched */
   readonly thread?: ThreadWatch | undefined

@@ -24,7 +24,7 @@ export interface WebhookServerOptions {
   readonly limits?: Partial<WebhookServerLimits>
 }
 
-export interface WebhookServerLimits {
+interface WebhookServerLimits {
   /** An HTTP/1.1 connection that has not sent a request head after this time is closed. @default 10_000 */
   readonly headMs: number
   /** Concurrent connections; an API server holds a few. @default 1024 */

@@ -3,7 +3,7 @@
  * process requests the same action. Every attempt has its own number.
  */
 
-export interface ActionKey {
+interface ActionKey {
   readonly uid: string
   readonly number: number
   /** Undefined for the first transition. */

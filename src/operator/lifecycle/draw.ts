@@ -1,7 +1,7 @@
 /** A life cycle for people: as a Mermaid state diagram, as lines of text, or as a table for documentation. */
 import { type Edge, type LifecycleGraph, type LifecycleNode, onward, sideExits } from './graph.ts'
 
-export type Drawing = 'mermaid' | 'text' | 'table'
+type Drawing = 'mermaid' | 'text' | 'table'
 
 export function drawLifecycle(graph: LifecycleGraph, as: Drawing = 'mermaid'): string {
   return `${drawings[as](graph).join('\n')}\n`

@@ -27,7 +27,7 @@ export type Exit<Name extends string, Spec extends Fields = Fields> =
   | Name
   | { readonly state: Name; readonly guard: Guard<Spec> }
 
-export interface ActionDefinition<Spec extends Fields = Fields> {
+interface ActionDefinition<Spec extends Fields = Fields> {
   /** Its name in the sidecar's configuration. */
   readonly name: string
   /**
@@ -83,7 +83,7 @@ export interface LifecycleNode {
   readonly onItsOwn: boolean
 }
 
-export interface FailurePolicy {
+interface FailurePolicy {
   readonly retries: number
   readonly firstMs: number
   readonly mostMs: number

@@ -64,12 +64,12 @@ export interface LifecycleFailure<Name extends string = string> {
   readonly generation: number
 }
 
-export interface ServedWish<Name extends string = string> {
+interface ServedWish<Name extends string = string> {
   readonly state: Name
   readonly request?: string
 }
 
-export interface Relapse<Name extends string = string> {
+interface Relapse<Name extends string = string> {
   readonly from: Name
   readonly times: number
 }

@@ -53,7 +53,7 @@ export interface LifecycleStep<Name extends string = string> {
 }
 
 /** The type of the condition. */
-export const lifecycleCondition = 'AtWishedState'
+const lifecycleCondition = 'AtWishedState'
 
 /** The polling interval of an action or application in transition. */
 export const pollMs = 5000

@@ -13,7 +13,7 @@ import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import type { ReadMutation } from '../../contract/output-reader.ts'
 
-export interface RuleMask {
+interface RuleMask {
   /** `deployments`, `deployments.apps`; absent: every resource. */
   readonly resource?: string
   readonly namespace?: string
@@ -29,7 +29,7 @@ export interface Rules {
   readonly masks: readonly RuleMask[]
 }
 
-export const noRules: Rules = { ignore: [{ resource: 'events' }, { resource: 'events.events.k8s.io' }], masks: [] }
+const noRules: Rules = { ignore: [{ resource: 'events' }, { resource: 'events.events.k8s.io' }], masks: [] }
 
 const ruleKeys = ['resource', 'namespace', 'name', 'fields', 'pattern']
 
@@ -60,7 +60,7 @@ export function isIgnored(read: ReadMutation, { ignore }: Rules): boolean {
   return ignore.some((rule) => rule.fields === undefined && ruleConcerns(rule, read))
 }
 
-export function ruleConcerns(rule: RuleMask, { mutation: { type, namespace, name } }: ReadMutation): boolean {
+function ruleConcerns(rule: RuleMask, { mutation: { type, namespace, name } }: ReadMutation): boolean {
   const qualified = type.group === '' ? type.resource : `${type.resource}.${type.group}`
   return (
     (rule.resource === undefined || rule.resource === qualified || rule.resource === type.resource) &&
@@ -69,7 +69,7 @@ export function ruleConcerns(rule: RuleMask, { mutation: { type, namespace, name
   )
 }
 
-export const maskedByRules = '(masked)'
+const maskedByRules = '(masked)'
 
 /** The content to compare. */
 export function reduced(read: ReadMutation, { ignore, masks }: Rules): Json | undefined {

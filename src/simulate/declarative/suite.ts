@@ -5,7 +5,7 @@ import { runTest, type TestOptions, type TestResult } from './run-test.ts'
 import { withSeeds } from '../environment/seeded-crypto.ts'
 import { findTests } from './test-file.ts'
 
-export interface SuiteOptions extends TestOptions {
+interface SuiteOptions extends TestOptions {
   /** The concurrency. @default 4 */
   readonly jobs?: number
   /** Called after each test. */

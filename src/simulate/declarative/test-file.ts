@@ -71,7 +71,7 @@ export interface TestObjectRef {
   readonly name: string
 }
 
-export const testFile = 'test.yaml'
+const testFile = 'test.yaml'
 export const inputFolder = 'input-dir'
 export const expectedFolder = 'expected-output'
 

@@ -16,7 +16,7 @@ import { type MakeOutside, type SimulatedRun, type SimulatedRunOptions, runScene
 import type { Scene } from './scene.ts'
 import type { SimulatedSubject } from './subject.ts'
 
-export interface BaselineOptions {
+interface BaselineOptions {
   readonly subject: SimulatedSubject
   readonly seed: number
   readonly workloads: boolean

@@ -46,7 +46,7 @@ export interface FaultPlan {
   readonly faults: readonly Fault[]
 }
 
-export interface FaultEntry {
+interface FaultEntry {
   /** What `at` counts. */
   readonly on: 'write' | 'event'
   /** Kinds that go together in `--plans`. */

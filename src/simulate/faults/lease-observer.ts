@@ -76,7 +76,7 @@ function identityOf({ number }: SimulatedLife): string {
   return `process-${number}`
 }
 
-export const leasePath: string = `/apis/${leaseResource.group}/${leaseResource.version}/namespaces/${lease.namespace}/leases`
+const leasePath: string = `/apis/${leaseResource.group}/${leaseResource.version}/namespaces/${lease.namespace}/leases`
 
 /** Whether the request is for leader election, not work of the operator. */
 export function isAboutLease({ path }: TransportRequest): boolean {

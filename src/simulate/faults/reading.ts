@@ -23,7 +23,7 @@ export interface SeenEvent {
   readonly object: string
 }
 
-export interface ReadingOptions {
+interface ReadingOptions {
   readonly life: SimulatedLife
   readonly time: SimulatedTime
   readonly server: ApiServer
@@ -65,7 +65,7 @@ interface StruckEvent extends SeenEvent {
   readonly raw: RawEvent
 }
 
-export type SimulatedRead = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
+type SimulatedRead = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
 
 /** The shared state of a process's watches. */
 interface Reader extends ReadingOptions {

@@ -40,11 +40,11 @@ interface TableChange {
 }
 
 /** The random source of a cluster: it depends on the cluster's revision, not on earlier draws. */
-export interface ClusterRandom extends Random {
+interface ClusterRandom extends Random {
   renew(): void
 }
 
-export interface RequestMemoOptions {
+interface RequestMemoOptions {
   readonly server: ApiServer
   readonly storage: Storage
   readonly clock: Clock

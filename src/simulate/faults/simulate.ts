@@ -453,7 +453,7 @@ function* shorterThan({ scene, faults }: FaultPlan, scenes: readonly Scene[]): G
 }
 
 /** The story of a failure. */
-export function storyOf(run: SimulatedRun, failings: readonly Failing[]): readonly string[] {
+function storyOf(run: SimulatedRun, failings: readonly Failing[]): readonly string[] {
   return [
     ...run.trace.filter(({ inStory }) => inStory).map(formatTraceLine),
     ...failings.map(({ law, text }) => `broken: ${law}: ${text}`),

@@ -45,7 +45,7 @@ export interface SimulatedSubject {
 }
 
 /** Starts working; resolves when its caches are filled. */
-export type SubjectProgram = (around: Surroundings) => Promise<RunningSubject>
+type SubjectProgram = (around: Surroundings) => Promise<RunningSubject>
 
 export interface Surroundings {
   readonly client: Client
@@ -66,7 +66,7 @@ export interface RunningSubject {
 }
 
 /** Loads the operator anew, without the memory of an earlier instance. */
-export type LoadSubject = () => Operator | Promise<Operator>
+type LoadSubject = () => Operator | Promise<Operator>
 
 /** An operator on a manager. */
 export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubject> {

@@ -19,7 +19,7 @@ import { changeStep, createStep, type PlacedSample, type Scene } from './scene.t
 import { textsMatching } from './pattern.ts'
 
 /** A variation of a field: the spec before and after. */
-export interface WalkTurn {
+interface WalkTurn {
   /** `spec.size`, `spec.parts (one less)`, `spec.image (removed)` */
   readonly name: string
   readonly before: JsonObject

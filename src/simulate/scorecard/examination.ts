@@ -127,7 +127,7 @@ interface ConditionLike {
   readonly lastTransitionTime?: string
 }
 
-export interface ExaminationReport {
+interface ExaminationReport {
   readonly generation: number
   readonly observedGeneration: number | undefined
   readonly conditions: readonly ConditionLike[]

@@ -3,7 +3,7 @@ import type { TransportRequest } from '../../transport/transport.ts'
 import type { Resource } from '../../kube/kind.ts'
 
 /** The resource in a URL path. */
-export interface ResourceName {
+interface ResourceName {
   readonly group: string
   readonly plural: string
 }
@@ -25,7 +25,7 @@ export interface Request {
 }
 
 /** An object in a path. */
-export interface NamedTarget {
+interface NamedTarget {
   readonly resource: ResourceName
   readonly name: string
   readonly namespace: string | undefined

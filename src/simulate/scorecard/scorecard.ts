@@ -38,7 +38,7 @@ export const rules: readonly Rule[] = [
   access,
 ]
 
-export interface ScorecardOptions {
+interface ScorecardOptions {
   /** Loads the operator anew: a restart must find an empty memory. */
   readonly load: LoadOperator
   /** The CRs and the objects that they need. @default one CR of each kind, made from its schema */
@@ -152,7 +152,7 @@ function skipped(evidence: string): RuleFinding {
   return { result: 'skipped', evidence }
 }
 
-export interface CapabilityLevel {
+interface CapabilityLevel {
   /** 0: below level I. */
   readonly level: 0 | 1 | 2 | 3
   readonly name: string

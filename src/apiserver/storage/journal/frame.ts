@@ -34,7 +34,7 @@ function checksumOf(bytes: Uint8Array): number {
   return hash('sha256', bytes, 'buffer').readUInt32BE(0)
 }
 
-export interface FrameScan {
+interface FrameScan {
   readonly frames: readonly JournalFrame[]
   /** Size of the valid frames at the start, in bytes. */
   readonly wholeBytes: number

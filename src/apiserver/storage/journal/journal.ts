@@ -51,7 +51,7 @@ export interface OpenedJournal {
   readonly start: (owner: JournalOwner) => Promise<Journal>
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   /** Size at which a segment is replaced by a snapshot, in bytes. @default 64 MiB */
   readonly segmentBytes?: number | undefined
 }

@@ -20,7 +20,7 @@ export interface ObjectEntry {
 }
 
 /** The record from which the bootstrap objects of a cluster are recreated. */
-export interface BootstrapEntry {
+interface BootstrapEntry {
   readonly cluster: string
   readonly bootstrap: JsonObject
 }
@@ -34,7 +34,7 @@ export interface RevisionEntry {
 /** A record is `[cluster, table, code, value]`; for `put` and `removal` the value is an object. */
 export const codes = { put: 0, removal: 1, bootstrap: 2, revision: 3 } as const
 
-export interface Recovered {
+interface Recovered {
   readonly entries: Iterable<JournalEntry>
   /** The segment to append to, the size of its valid part, and the sequence number of the next frame. */
   readonly segment: number
