@@ -17,7 +17,7 @@ export interface HiddenValue {
   readonly standIn: string
 }
 
-/** Shorter values, white space not counted, occur anywhere by chance: they are not searched. */
+/** Shorter values, surrounding white space not counted, occur anywhere by chance: they are not searched. */
 const shortest = 4
 /** Shorter values are searched as whole words only: four letters occur within many ordinary words. */
 const shortestInWords = 6
@@ -61,7 +61,9 @@ function readingsOf(text: string, depth: number): string {
 /** False: it does not occur, in any form. */
 function mayBeIn(readings: string, value: string): boolean {
   const beginning = value.slice(0, 64).replaceAll(/\s/g, '')
-  if (beginning.length < shortest ? value.length > 64 : readings.includes(beginning.slice(0, shortest))) return true
+  // A value that is mostly white space is searched: too little of it is left to decide here.
+  if (beginning.length < shortest ? value.trim().length >= shortest : readings.includes(beginning.slice(0, shortest)))
+    return true
   const bytes = Buffer.from(value.slice(0, 8))
   if (bytes.length < shortest) return false
   return [0, 1, 2].some((offset) => {
@@ -130,7 +132,7 @@ interface Form {
 function textForms({ bytes, standIn }: HiddenValue, { withinWords = false }: HidingOptions): readonly Form[] {
   const text = bytes.toString('utf8')
   // Bytes that are not text are lost wherever it became text.
-  const size = text.replaceAll(/[\s\uFFFD]/g, '').length
+  const size = text.replaceAll('\uFFFD', '').trim().length
   const plain =
     size < shortest ? [] : [{ text, by: standIn, isPlain: true, isWord: !withinWords && size < shortestInWords }]
   return [...plain, ...base64Forms(bytes, standIn)]
