@@ -181,7 +181,7 @@ function fillFinding({ root, part }: Item, finding: Found): void {
   say(part('operator'), operator)
   mark(part('operator'), 'href', hashOf(operator))
   part('against').hidden = rivals === undefined
-  say(part('with'), rivals?.join(', ') || 'somebody else')
+  say(part('with'), rivals?.join(', ') || 'an unknown field manager')
   sayWhen(part('when'), at)
   part('object-line').hidden = object === undefined
   say(part('object'), object ?? '')

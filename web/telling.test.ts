@@ -151,7 +151,7 @@ describe('words', () => {
       '1,200 waiting, 2 of 8 running, 1 later',
     )
     expect(spaced('undeclaredRead')).toBe('undeclared read')
-    expect(gateText('throttle')).toContain('in circles')
+    expect(gateText('throttle')).toContain('hot loop')
     expect(gateText('constructor' as never)).toBe('constructor')
   })
 

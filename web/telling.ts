@@ -99,13 +99,13 @@ function sameness({ kind, message, key, object, fields, with: rivals }: FindingS
 
 const gates: Readonly<Record<OperatorReport['heldBy'], string>> = {
   nothing: 'nothing holds it back',
-  pause: 'somebody paused it',
+  pause: 'paused by a user or the configuration',
   standby: 'another replica runs it',
-  budget: 'it has used more than it may',
-  throttle: 'slowed down: what it does goes in circles',
+  budget: 'it has exceeded its budget',
+  throttle: 'throttled: a hot loop or a conflict was found',
   debounce: 'changes are being collected',
   coolDown: 'it ran a moment ago',
-  allowance: 'it has made the changes that it may make in a minute',
+  allowance: 'it has used its changes per minute',
   concurrency: 'all of its places are taken',
   share: 'others go first',
 }
