@@ -46,7 +46,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   if (file !== undefined && configMap !== undefined) {
     throw new MusterError('InvalidFlag', 'The configuration is in a file or in a ConfigMap: leave one out.')
   }
-  const { startManagerService: startService } = await import('../runtime/manager-service.ts')
+  const { startManagerService } = await import('../runtime/manager-service.ts')
   const { reachCluster, reachLocal } = await import('../runtime/cluster-connection.ts')
   // The logging settings until the service has read its file or ConfigMap.
   const { configuration } = await composeConfiguration([], { environment, over: [layer], operators: [operator] })
@@ -56,7 +56,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     () => systemClock.now(),
     () => (service?.configuration.current ?? configuration).settings.logging,
   )
-  const starting = startService({
+  const starting = startManagerService({
     ...(file !== undefined && { from: { file } }),
     ...(configMap !== undefined && { from: { configMap } }),
     environment,
