@@ -23,7 +23,7 @@ import { hostOperator, type OperatorHostOptions } from '../src/manager/hosting/h
 import type { Ledger } from '../src/operator/ledger.ts'
 import type { Operator } from '../src/operator/operator.ts'
 import { roleOf } from '../src/operator/role.ts'
-import { type ObjectOf, typedResourceOf, type TypedResource } from '../src/operator/typed-resource.ts'
+import { type ObjectOf, resourceOf, type TypedResource } from '../src/operator/typed-resource.ts'
 import type { ObjectName } from '../src/operator/view.ts'
 import type { Access } from './real/cluster.ts'
 
@@ -58,14 +58,11 @@ export interface Stage {
   close(): Promise<void>
 }
 
-const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
-const Crd: TypedResource<CustomResourceDefinition> = typedResourceOf(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-)
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const Crd: TypedResource<CustomResourceDefinition> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
 const rbac = 'rbac.authorization.k8s.io/v1'
-const ClusterRole: TypedResource = typedResourceOf(rbac, 'ClusterRole')
-const ClusterRoleBinding: TypedResource = typedResourceOf(rbac, 'ClusterRoleBinding')
+const ClusterRole: TypedResource = resourceOf(rbac, 'ClusterRole')
+const ClusterRoleBinding: TypedResource = resourceOf(rbac, 'ClusterRoleBinding')
 
 /** Longer than any case may take: what is never so ends as its time-out. */
 const patienceMs = 240_000
@@ -213,7 +210,7 @@ export async function playDeployment(client: Client, resource: TypedResource, na
     ],
   }
   await client.patch(resource, name, { status }, { type: 'merge', subresource: 'status' })
-  const Pod: TypedResource = typedResourceOf('v1', 'Pod')
+  const Pod: TypedResource = resourceOf('v1', 'Pod')
   const podName = (index: number): ObjectName => ({ namespace: name.namespace, name: `${name.name}-${index}` })
   for (let index = 0; index < replicas; index++) {
     if (await find(client, Pod, podName(index))) continue

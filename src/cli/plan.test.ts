@@ -9,12 +9,12 @@ import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { ConfigMap } from '../operator/kinds.ts'
-import { typedResourceOf, type TypedResource } from '../operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../operator/typed-resource.ts'
 import start from './start.ts'
 
 const example = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
 const shell = fileURLToPath(new URL('../../test/contract/shell-operator.sh', import.meta.url))
-const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 const memcacheds: Resource = {
   group: 'cache.example.com',
   version: 'v1alpha1',

@@ -11,19 +11,14 @@ import { defineOperator } from './operator.ts'
 import { defineDependent, type DependentOverlay } from './dependent.ts'
 import { roleOf } from './role.ts'
 import { standardSteps } from './step-graph.ts'
-import { type ObjectOf, typedResourceOf } from './typed-resource.ts'
+import { type ObjectOf, resourceOf } from './typed-resource.ts'
 import type { View } from './view.ts'
 
 const config = defineDependent({ for: App, kind: ConfigMap })
 
 describe('a definition that contradicts itself is refused with its place', () => {
   const mistakes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
-    [
-      'an unknown kind',
-      () => typedResourceOf('example.com/v1', 'Nothing'),
-      'UnknownKind',
-      /Nothing of example\.com\/v1/,
-    ],
+    ['an unknown kind', () => resourceOf('example.com/v1', 'Nothing'), 'UnknownKind', /Nothing of example\.com\/v1/],
     [
       'create-only with a scope',
       () => defineDependent({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
@@ -304,7 +299,7 @@ describe('types', () => {
     })
     // @ts-expect-error: finalize says done, or what it waits for
     defineController({ for: App, finalize: () => true })
-    const Other = typedResourceOf<KubeObject & { readonly spec: { readonly a: 1 } }>('x.example.com/v1', 'X', {
+    const Other = resourceOf<KubeObject & { readonly spec: { readonly a: 1 } }>('x.example.com/v1', 'X', {
       plural: 'xs',
       namespaced: true,
     })

@@ -23,7 +23,7 @@ export {
 export { describeKind } from './kind-docs.ts'
 export { sampleOf } from './kind-sample.ts'
 export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
-export { type ObjectOf, typedResourceOf, type TypedResource } from './typed-resource.ts'
+export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
 export { inRole, type PlacementRole, placementRoleOf } from './placement-role.ts'
 export * from './kinds.ts'
 export { type Config, type ConfigOf, defineConfig } from './config.ts'

@@ -5,9 +5,9 @@ import { ClusterRole, ConfigMap, Namespace, Node, Secret } from './kinds.ts'
 import { defineOperator } from './operator.ts'
 import { inRole, placementRoleOf } from './placement-role.ts'
 import { defineDependent } from './dependent.ts'
-import { typedResourceOf } from './typed-resource.ts'
+import { resourceOf } from './typed-resource.ts'
 
-const cluster = typedResourceOf('config.openshift.io/v1', 'APIServer', { plural: 'apiservers', namespaced: false })
+const cluster = resourceOf('config.openshift.io/v1', 'APIServer', { plural: 'apiservers', namespaced: false })
 
 const served = referenced(Secret, {
   from: exactly(cluster, { name: 'cluster' }),
@@ -100,7 +100,7 @@ describe('the declaration of a controller', () => {
   })
 
   it('has one version of each kind', () => {
-    const old = typedResourceOf('v1beta1', 'Node', { plural: 'nodes', namespaced: false })
+    const old = resourceOf('v1beta1', 'Node', { plural: 'nodes', namespaced: false })
     expect(() => defineController({ for: Namespace, reads: [Node, exactly(old, { name: 'x' })] })).toThrow(
       'Controller namespace: nodes is declared at v1 and at v1beta1. Use one of them everywhere.',
     )

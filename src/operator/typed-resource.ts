@@ -9,7 +9,7 @@ import type { KubeObject } from '../kube/object.ts'
  * `apiVersion` and `kind`.
  * @throws UnknownKind for a kind that is not built in and whose plural is not given
  */
-export function typedResourceOf<T extends KubeObject>(
+export function resourceOf<T extends KubeObject>(
   apiVersion: string,
   kind: string,
   served?: { readonly plural: string; readonly namespaced: boolean },

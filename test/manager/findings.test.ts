@@ -17,14 +17,14 @@ import { ConfigMap } from '../../src/operator/kinds.ts'
 import { isWrite, type Ledger } from '../../src/operator/ledger.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
 import { defineDependent } from '../../src/operator/dependent.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { createWaiting, type Ground, openGround } from './ground.ts'
 
 type Small = Operator & { readonly own: Kind }
 
 const suffix = Math.floor(performance.timeOrigin).toString(36)
 const namespace = `findings-${suffix}`
-const Event: TypedResource<UntypedObject> = typedResourceOf<UntypedObject>('v1', 'Event')
+const Event: TypedResource<UntypedObject> = resourceOf<UntypedObject>('v1', 'Event')
 
 interface Habits {
   /** What it writes for a size and what it reads. @default the size */

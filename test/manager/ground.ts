@@ -12,7 +12,7 @@ import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { install } from '../project.ts'
 import type { Part } from './operators.ts'
 
@@ -25,8 +25,8 @@ export interface Ground {
   close(): Promise<void>
 }
 
-const Crd: TypedResource = typedResourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
-const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
+const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 
 /** `parts.ts` of the folder has what operators are made of. */
 export async function openGround(namespace: string, parts: readonly Part[]): Promise<Ground> {

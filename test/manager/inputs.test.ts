@@ -11,12 +11,12 @@ import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
 import { roleOf } from '../../src/operator/role.ts'
 import { string } from '../../src/operator/field.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { openStage, type Running, type Stage } from '../stage.ts'
 
 const suffix = crypto.randomUUID().slice(0, 8)
 const namespace = `inputs-${suffix}`
-const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 
 const Report = defineKind({
   group: `inputs-${suffix}.example.com`,
@@ -78,7 +78,7 @@ afterAll(async () => {
   const { client } = stage
   for (const resource of [Secret, ConfigMap, Report]) await client.deleteCollection(resource, { namespace })
   await client.delete(Namespace, { name: namespace })
-  await client.delete(typedResourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
+  await client.delete(resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
     name: `reports.inputs-${suffix}.example.com`,
   })
   await stage.close()

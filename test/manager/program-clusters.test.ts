@@ -20,12 +20,12 @@ import { createLoader } from '../../src/manager/loading/loader.ts'
 import { reachCluster, reachLocal } from '../../src/manager/runtime/cluster-connection.ts'
 import { startRuntime } from '../../src/manager/runtime/runtime.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 
 const program = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
-const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
-const ServiceAccount: TypedResource = typedResourceOf('v1', 'ServiceAccount')
-const RoleBinding: TypedResource = typedResourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
+const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
 const live = { name: 'live', namespace: 'apps' }
 
 interface Cluster {

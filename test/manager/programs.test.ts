@@ -16,7 +16,7 @@ import { networkTrouble } from '../../src/contract/external/program.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { createWaiting, type Ground, openGround } from './ground.ts'
 import { part, type Part } from './operators.ts'
 
@@ -27,9 +27,9 @@ const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
 const hostile = fileURLToPath(new URL('../contract/hostile-operator.sh', import.meta.url))
 const liveOperator = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
-const ServiceAccount: TypedResource = typedResourceOf('v1', 'ServiceAccount')
-const Role: TypedResource = typedResourceOf('rbac.authorization.k8s.io/v1', 'Role')
-const RoleBinding: TypedResource = typedResourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
+const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
+const Role: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'Role')
+const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
 
 interface Replica {
   readonly process: ChildProcess

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { typedResourceOf } from '../../src/operator/typed-resource.ts'
+import { resourceOf } from '../../src/operator/typed-resource.ts'
 import { createWaiting, type Ground, openGround } from './ground.ts'
 import { part, type Part, spinning } from './operators.ts'
 import { type Fate, openPassage, type Passage, type PassingWrite } from './passage.ts'
@@ -257,7 +257,7 @@ describe('two replicas with fifty operators', () => {
     expect(code).toBe(0)
     // Nobody writes any more: whatever was asked for twice has been by now.
     expect(doubled(...replicas)).toEqual([])
-    const { items } = await client.list(typedResourceOf('coordination.k8s.io/v1', 'Lease'), { namespace })
+    const { items } = await client.list(resourceOf('coordination.k8s.io/v1', 'Lease'), { namespace })
     expect(items.map(({ metadata }) => metadata.name)).toEqual([])
   })
 })

@@ -14,7 +14,7 @@ import type { Client } from '../../src/client/client.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { createWaiting, type Ground, openGround } from './ground.ts'
 import { looping, part, type Part } from './operators.ts'
 
@@ -25,7 +25,7 @@ const suffix = `w${Math.floor(performance.timeOrigin).toString(36)}`
 const namespace = `watchdog-${suffix}`
 const operators: readonly Part[] = [part(0, suffix), part(1, suffix), looping(mad, suffix)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-const Event: TypedResource<UntypedObject> = typedResourceOf('v1', 'Event')
+const Event: TypedResource<UntypedObject> = resourceOf('v1', 'Event')
 const record = { name: 'muster-quarantine', namespace }
 
 interface Running {
@@ -223,7 +223,9 @@ describe('an operator that never gives the thread back', () => {
     await resize(mad, 'a', deadly)
     expect(await one.ended).toBe('SIGKILL')
     expect(one.lines.find((line) => line['heldSeconds'] !== undefined)).toMatchObject(culprit)
-    expect(one.lines.some(({ problem }) => typeof problem === 'string' && problem.includes('not recorded'))).toBe(true)
+    expect(
+      one.lines.some(({ problem }) => typeof problem === 'string' && problem.includes('could not be recorded')),
+    ).toBe(true)
     await resize(mad, 'a', 1)
   })
 })

@@ -8,7 +8,7 @@ import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineDependent } from '../../operator/dependent.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import { defineWebhook } from '../../operator/webhook.ts'
 import { createActivity } from '../observability/activity.ts'
 import { describeFinding, type Finding } from '../findings/finding.ts'
@@ -135,7 +135,7 @@ describe('a manager', () => {
     await until(manager.add(operator, { term: { begin: () => (isOurs ? () => isOurs : undefined) } }))
     await cluster.clock.advance(100)
     expect(isOurs).toBe(false)
-    const Event = typedResourceOf('v1', 'Event')
+    const Event = resourceOf('v1', 'Event')
     const written = async (): Promise<readonly unknown[]> => {
       const { status } = (await cluster.client.get(own, { name: 'a', namespace: 'default' })) as { status?: unknown }
       return [(await cluster.client.list(Event, { namespace: 'default' })).items.length > 0, status !== undefined]

@@ -16,7 +16,7 @@ import { ConfigMap } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineDependent } from '../../operator/dependent.ts'
 import { roleOf } from '../../operator/role.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import { defineWebhook } from '../../operator/webhook.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { Settings } from '../config/settings.ts'
@@ -235,7 +235,7 @@ describe('a runtime', () => {
     const { start, until, advance, home, create, made, lines } = await open()
     const account = { namespace: 'default', name: 'apple' }
     const meta = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }
-    await home.client.create(typedResourceOf('v1', 'ServiceAccount'), meta)
+    await home.client.create(resourceOf('v1', 'ServiceAccount'), meta)
     const identity = { serviceAccount: 'default/apple', by }
     const runtime = start(settingsOf({ operators: { apple: { identity } } }, [apple]))
     await create(apple)
@@ -246,8 +246,8 @@ describe('a runtime', () => {
     expect(await made()).toEqual([])
     const rbac = 'rbac.authorization.k8s.io/v1'
     const role = roleOf(apple) as unknown as UntypedObject
-    await home.client.create(typedResourceOf(rbac, 'ClusterRole'), { ...role, metadata: { name: 'apple' } })
-    await home.client.create(typedResourceOf(rbac, 'ClusterRoleBinding'), {
+    await home.client.create(resourceOf(rbac, 'ClusterRole'), { ...role, metadata: { name: 'apple' } })
+    await home.client.create(resourceOf(rbac, 'ClusterRoleBinding'), {
       apiVersion: rbac,
       kind: 'ClusterRoleBinding',
       metadata: { name: 'apple' },

@@ -7,7 +7,7 @@ import { boolean, integer, list, map, optional, string } from '../../operator/fi
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
 import { defineDependent, type DependentOverlay, type DependentOptions } from '../../operator/dependent.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TestEnvironment } from './test-environment.ts'
 
@@ -494,7 +494,7 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
 
 describe('a server that keeps a value in words of its own', () => {
   it('is asked once more, and then never again', async () => {
-    const Lease = typedResourceOf<UntypedObject>('coordination.k8s.io/v1', 'Lease')
+    const Lease = resourceOf<UntypedObject>('coordination.k8s.io/v1', 'Lease')
     // The server keeps it as 2026-01-01T00:00:00.000000Z.
     const testEnv = await keeping(Lease, {
       initial: { spec: { holderIdentity: 'me', renewTime: '2026-01-01T02:00:00.000000+02:00' } },

@@ -8,11 +8,11 @@ import { fail, giveUp, tryLater } from '../../operator/failure.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { operationCounts } from '../../operator/ledger.ts'
 import { defineDependent } from '../../operator/dependent.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import type { TestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
-const Event = typedResourceOf<UntypedObject>('v1', 'Event')
+const Event = resourceOf<UntypedObject>('v1', 'Event')
 const config = defineDependent({
   for: AppKind,
   kind: ConfigMap,

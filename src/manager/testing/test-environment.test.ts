@@ -4,7 +4,7 @@ import { defineConversion } from '../../operator/conversion.ts'
 import { integer } from '../../operator/field.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import { defineWebhook } from '../../operator/webhook.ts'
 import { openTestEnvironment } from './test-environment.ts'
 
@@ -48,7 +48,7 @@ describe('a test environment', () => {
     const testEnv = await openTestEnvironment(operator)
     await testEnv.create(Cache, cache(3))
     await expect(testEnv.create(Cache, cache(2))).rejects.toThrow('must be odd')
-    const old = typedResourceOf('cache.example.com/v1', 'Cache', { plural: 'caches', namespaced: true })
+    const old = resourceOf('cache.example.com/v1', 'Cache', { plural: 'caches', namespaced: true })
     expect(await testEnv.client.get(old, { name: 'c3', namespace: 'default' })).toMatchObject({ spec: { servers: 3 } })
     await testEnv.close()
   })

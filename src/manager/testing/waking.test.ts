@@ -19,7 +19,7 @@ import { string } from '../../operator/field.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { defineDependent } from '../../operator/dependent.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import { openTestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
@@ -135,8 +135,8 @@ describe('a change enqueues the keys that read the changed object', () => {
 })
 
 describe('kinds that come and go', () => {
-  const Extra = typedResourceOf<UntypedObject>('extra.example.com/v1', 'Extra', { plural: 'extras', namespaced: true })
-  const crds = typedResourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+  const Extra = resourceOf<UntypedObject>('extra.example.com/v1', 'Extra', { plural: 'extras', namespaced: true })
+  const crds = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
   const crd = {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',

@@ -4,7 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
-import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { describeFinding } from '../findings/finding.ts'
@@ -105,7 +105,7 @@ describe('a quarantine', () => {
     await condemn('one', sections['one']!)
     const found = await quarantine.read(sections, never)
     await quarantine.announce(found.get('one')!)
-    const { items } = await client.list(typedResourceOf('v1', 'Event'), { namespace: 'default' })
+    const { items } = await client.list(resourceOf('v1', 'Event'), { namespace: 'default' })
     expect(items).toMatchObject([{ reason: 'Quarantined', type: 'Warning', involvedObject: at }])
   })
 
