@@ -4,7 +4,7 @@
  *
  * Each scope of a subscriber's need has a *listener* on one informer. When needs change, `watch-plan.ts` computes the new
  * set of watches. A listener that has to change its informer keeps the old one until the new one has listed and has
- * reached the resource version of the last event delivered to the listener. Then it moves in one step: the consumer matches
+ * reached the resource version of the last event delivered to the listener. Then it moves in one step: the consumer sees
  * the old state, then the new one, never a mixture and never an earlier one. An informer without listeners is stopped.
  */
 import type { ObjectRef } from '../client/client.ts'
@@ -38,7 +38,7 @@ interface ResourceInformerInput extends InformerInput {
   readonly mostWatches: number
 }
 
-/** A subscription as the resource informer matches it. */
+/** A subscription as the resource informer keeps it. */
 export interface SubscriberOptions {
   readonly consumer: string
   readonly need: Need

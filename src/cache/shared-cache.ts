@@ -131,7 +131,7 @@ function needOf<T extends KubeObject>(resource: Resource, request: SubscribeOpti
   }
 }
 
-/** A subscriber of a resource informer, as the consumer matches it. */
+/** A subscriber of a resource informer, as the consumer holds it. */
 class InformerSubscription<T extends KubeObject> implements Subscription<T> {
   readonly resource: Resource
   readonly #resourceInformer: ResourceInformer

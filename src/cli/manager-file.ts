@@ -98,7 +98,7 @@ export async function fetchReport(url: string, signal?: AbortSignal): Promise<Ma
     const response = await fetch(`${url}/report`, { signal: AbortSignal.any(limits), redirect: 'error' })
     text = await response.text()
   } catch (error) {
-    throw new MusterError('ManagerNotFound', `Nobody answers at ${originOf(url)}: the manager has ended.`, {
+    throw new MusterError('ManagerNotFound', `No manager answers at ${originOf(url)}: it has ended.`, {
       cause: error,
     })
   }

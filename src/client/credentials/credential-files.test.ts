@@ -18,14 +18,14 @@ ${users}`
 describe('credential files', () => {
   it('are kubeconfigs and what their users refer to, in every context', async () => {
     const machine = memoryMachine({
-      env: { KUBECONFIG: ['/work/a', '/work/missing'].join(delimiter) },
+      env: { KUBECONFIG: ['/machine/a', '/machine/missing'].join(delimiter) },
       files: {
-        '/work/a': kubeconfig(`- name: first
+        '/machine/a': kubeconfig(`- name: first
   user: {tokenFile: tokens/first}
 - name: second
   user: {client-certificate: ../pki/second.crt, client-key: /pki/second.key}
 `),
-        '/work/b': kubeconfig(`- name: first
+        '/machine/b': kubeconfig(`- name: first
   user: {tokenFile: /tokens/b}
 `),
         '/home/me/.kube/config': kubeconfig(`- name: first
@@ -33,17 +33,17 @@ describe('credential files', () => {
 `),
       },
     })
-    const found = await credentialFiles({ kubeconfigs: [undefined, ['/work/b', '/work/c'].join(delimiter)], machine })
+    const found = await credentialFiles({ kubeconfigs: [undefined, ['/machine/b', '/machine/c'].join(delimiter)], machine })
     expect(found).toEqual(
       expect.arrayContaining([
-        '/work/a',
-        '/work/missing',
-        '/work/tokens/first',
+        '/machine/a',
+        '/machine/missing',
+        '/machine/tokens/first',
         '/pki/second.crt',
         '/pki/second.key',
-        '/work/b',
+        '/machine/b',
         '/tokens/b',
-        '/work/c',
+        '/machine/c',
         '/home/me/.kube',
         '/home/me/.kube/config',
         '/home/me/.kube/mine',
@@ -56,9 +56,9 @@ describe('credential files', () => {
 
   it('are what a credential plugin keeps: in the usual folders, and where its arguments and variables say', async () => {
     const machine = memoryMachine({
-      env: { KUBECONFIG: '/work/a' },
+      env: { KUBECONFIG: '/machine/a' },
       files: {
-        '/work/a': kubeconfig(`- name: first
+        '/machine/a': kubeconfig(`- name: first
   user:
     exec:
       apiVersion: client.authentication.k8s.io/v1
@@ -89,7 +89,7 @@ describe('credential files', () => {
   })
 
   it('are a kubeconfig that cannot be read, too', async () => {
-    const machine = memoryMachine({ env: { KUBECONFIG: '/work/a' }, files: { '/work/a': 'users: [' } })
-    expect(await credentialFiles({ machine })).toContain('/work/a')
+    const machine = memoryMachine({ env: { KUBECONFIG: '/machine/a' }, files: { '/machine/a': 'users: [' } })
+    expect(await credentialFiles({ machine })).toContain('/machine/a')
   })
 })

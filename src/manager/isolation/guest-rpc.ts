@@ -25,7 +25,7 @@ export function answerRead(
     const request = wireRecord(parseJson(asked), 'a question')
     const id = amount(request['id'], 'an id')
     const situation = situationOf(id)
-    if (!situation) throw new MusterError('GuestMisbehaved', 'Nobody waits for this reconcile any more.')
+    if (!situation) throw new MusterError('GuestMisbehaved', 'No reconcile waits for this answer any more.')
     const value = read(request, situation)
     onGiven(id, value.length)
     return value === '' ? '{}' : `{"value":${value}}`
