@@ -70,7 +70,7 @@ describe('the console', () => {
     expect(detail).toContain('throttle')
     expect(detail).toContain('corrected configMap (data.size)')
     expect(detail).toMatch(/\b[0-9a-f]{32}\b/)
-    expect(detail).toContain(`put data.size of ConfigMap default/a-contested right`)
+    expect(detail).toContain(`corrected data.size of ConfigMap default/a-contested`)
     await page.press('Escape')
     await page.until(`document.getElementById('detail').hidden`)
     await page.press('/')

@@ -47,7 +47,7 @@ const behindWalls = (): void => {
       ],
       ['says what nobody understands, past the kit', 'forge', 'GuestMisbehaved', /a message that makes no sense/],
       ['says what is no JSON, past the kit', 'garble', 'GuestMisbehaved', /something that is no JSON/],
-      ['gives signs of life without an end, past the kit', 'chatter', 'GuestMisbehaved', /does not stop talking/],
+      ['gives signs of life without an end, past the kit', 'chatter', 'GuestMisbehaved', /keeps sending messages/],
     ],
   })
   sameAt(['inline', 'process'])

@@ -159,7 +159,7 @@ describe('a guest that', () => {
       /keeps sending messages/,
     ],
     [
-      'does not stop talking about what is over',
+      'keeps sending messages about what is over',
       Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),
       /keeps sending messages/,
     ],
