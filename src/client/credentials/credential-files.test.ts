@@ -33,7 +33,10 @@ describe('credential files', () => {
 `),
       },
     })
-    const found = await credentialFiles({ kubeconfigs: [undefined, ['/machine/b', '/machine/c'].join(delimiter)], machine })
+    const found = await credentialFiles({
+      kubeconfigs: [undefined, ['/machine/b', '/machine/c'].join(delimiter)],
+      machine,
+    })
     expect(found).toEqual(
       expect.arrayContaining([
         '/machine/a',

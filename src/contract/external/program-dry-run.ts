@@ -42,7 +42,10 @@ const at = { cr: 'run', kind: 'Program', controller: 'program' } as const
 export async function dryRunProgram(options: ProgramDryRunOptions): Promise<OperatorPlan> {
   const { name, hosted, client, clock = systemClock, signal } = options
   if (hosted.live) {
-    throw new MusterError('NeedsCluster', `${name} runs live: what it does outside the cluster cannot be shown in advance.`)
+    throw new MusterError(
+      'NeedsCluster',
+      `${name} runs live: what it does outside the cluster cannot be shown in advance.`,
+    )
   }
   const around = { name, clock, signal }
   const { applyConfigurationResources: list } = await askProgram('input-resources', hosted, around, readInputResources)
