@@ -1,11 +1,11 @@
 /**
- * `definitions.json`: the shape of every built-in type, in the vocabulary of `src/kube/schema.ts`, without prose.
- * One definition a line, so that the difference between two minors of Kubernetes can be read.
+ * `definitions.json`: the schema of every built-in type, in the vocabulary of `src/kube/schema.ts`, without
+ * descriptions. One definition a line, so that the diff between two minors of Kubernetes is readable.
  */
 import type { Definitions, Schema } from '../../src/kube/schema.ts'
 import type { OpenApiSchema, Sources } from './sources.ts'
 
-/** What is carried over as it stands, in the order in which it is written. */
+/** Members that are copied unchanged, in the order in which they are written. */
 const marks = [
   'type',
   'format',
@@ -22,7 +22,7 @@ const marks = [
   'x-kubernetes-unions',
 ] as const
 
-/** Types that accept more than v2 can say: it calls them strings, though numbers are welcome. */
+/** Types that accept more than v2 can express: it declares strings, although numbers are accepted. */
 const corrections: Readonly<Record<string, Schema>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { format: 'quantity' },
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { format: 'int-or-string', 'x-kubernetes-int-or-string': true },
@@ -43,13 +43,13 @@ export function printDefinitions(definitions: Definitions): string {
   return `{\n${lines.join(',\n')}\n}\n`
 }
 
-/** The v2 schema with the defaults of its v3 twin. */
+/** The v2 schema with the defaults of the corresponding v3 schema. */
 function compact(schema: OpenApiSchema, twin: OpenApiSchema | undefined): Schema {
   const { $ref, properties, items, additionalProperties } = schema
   const said: Record<string, unknown> = {}
   if ($ref !== undefined) said['$ref'] = $ref.slice($ref.lastIndexOf('/') + 1)
   for (const mark of marks) {
-    // `default: {}` marks a Go struct embedded by value: it is always there, which matters to ownership of fields.
+    // `default: {}` marks a Go struct embedded by value: it always exists, which matters for field ownership.
     const value = mark === 'default' ? twin?.default : schema[mark]
     if (value !== undefined) said[mark] = value
   }
@@ -58,7 +58,7 @@ function compact(schema: OpenApiSchema, twin: OpenApiSchema | undefined): Schema
       sortedEntries(properties).map(([name, member]) => [name, compact(member, twin?.properties?.[name])]),
     )
   }
-  // An element that is there has a value: defaults of elements say nothing.
+  // An existing element has a value: defaults of elements have no effect.
   if (items) said['items'] = compact(items, undefined)
   if (typeof additionalProperties === 'object') said['additionalProperties'] = compact(additionalProperties, undefined)
   else if (additionalProperties !== undefined) said['additionalProperties'] = additionalProperties

@@ -1,10 +1,10 @@
 /**
- * The policy that an API server gives itself at its first start, as the table that the embedded one starts from:
+ * The RBAC policy that an API server creates at its first start, as the table that the embedded server starts from:
  *
  *     node scripts/kube/policy.ts --server URL       from a running API server (through `kubectl proxy`)
  *
- * What every default object has in common (label, annotation, API group) is left out; one object a line. The file is
- * named after the server's version. Those that are there are never written again: clusters are made of them.
+ * Fields that all default objects have in common (label, annotation, API group) are left out; one object a line. The
+ * file is named after the server's version. Existing files are never overwritten: stored clusters depend on them.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -26,7 +26,7 @@ interface DefaultObject {
 
 const defaultLabel = 'kubernetes.io/bootstrapping'
 
-/** One object without what it shares with all others. */
+/** One object without the common fields. */
 function compact({ metadata, rules, aggregationRule, roleRef, subjects }: DefaultObject): object {
   const { [defaultLabel]: _default, ...labels } = metadata.labels
   return {
@@ -46,7 +46,7 @@ function compact({ metadata, rules, aggregationRule, roleRef, subjects }: Defaul
   }
 }
 
-/** The server itself leaves gathering to a controller, which may not run beside it. */
+/** The server leaves aggregation to a controller, which may not run beside it. */
 function gathered(roles: readonly DefaultObject[]): readonly DefaultObject[] {
   const rules = aggregatedRules(roles as unknown as readonly UntypedObject[])
   return roles.map((role) => ({ ...role, rules: rules.get(role.metadata.name) ?? role.rules ?? [] }))

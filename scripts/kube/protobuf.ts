@@ -1,17 +1,17 @@
 /**
- * `protobuf.json`: how the built-in kinds travel in protobuf, which no OpenAPI document tells.
+ * `protobuf.json`: the protobuf encoding of the built-in kinds, which no OpenAPI document contains.
  *
- * Two files of a Go package say it together. `generated.proto` gives numbers and wire types; the Go structs give the
- * JSON names and what shows when it is empty: a pointer that is set shows its zero, a value marked `omitempty` does
- * not. One message a line, in the notation that `src/kube/protobuf/table.ts` describes.
+ * Two files of a Go package define it together. `generated.proto` has field numbers and wire types; the Go structs have
+ * the JSON names and determine which empty fields are visible: a pointer that is set shows its zero, a value marked
+ * `omitempty` does not. One message a line, in the notation of `src/kube/protobuf/table.ts`.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { BuiltinResource } from '../../src/kube/builtin.ts'
 
-/** One Go package that has messages. */
+/** One Go package with messages. */
 export interface ProtoPackage {
-  /** `k8s.io.api.apps.v1`, as messages are addressed. */
+  /** `k8s.io.api.apps.v1`, the package name of its messages. */
   readonly name: string
   readonly proto: string
   /** The text of its Go files, one after the other. */
@@ -20,7 +20,7 @@ export interface ProtoPackage {
 
 interface ProtoField {
   readonly number: number
-  /** `repeated`, `map`, or nothing. */
+  /** `repeated`, `map`, or empty. */
   readonly many: '[]' | '{}' | ''
   readonly type: string
 }
@@ -37,7 +37,7 @@ interface GoField {
 const modules = ['api', 'apimachinery', 'apiextensions-apiserver', 'kube-aggregator'] as const
 const scalars = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'double'])
 
-/** Messages whose JSON is not an object of their fields: `src/kube/protobuf/special.ts` knows them by these names. */
+/** Messages whose JSON is not an object of their fields: `src/kube/protobuf/special.ts` handles them by these names. */
 const special: Readonly<Record<string, string>> = {
   'k8s.io.apimachinery.pkg.api.resource.Quantity': 'quantity',
   'k8s.io.apimachinery.pkg.apis.meta.v1.Duration': 'duration',
@@ -53,12 +53,12 @@ const special: Readonly<Record<string, string>> = {
 }
 
 const metaPackage = 'k8s.io.apimachinery.pkg.apis.meta.v1'
-/** What every group version accepts or answers with, beside its own kinds. */
+/** Types that every group version accepts or returns besides its own kinds. */
 const metaKinds = ['DeleteOptions', 'PartialObjectMetadata', 'PartialObjectMetadataList', 'Status', 'WatchEvent']
 
-/** The modules with messages, as the Go toolchain names them. */
+/** The modules with messages, by their Go names. */
 export function protoModules(kubernetesVersion: string): readonly string[] {
-  // The staging modules count from v0 where Kubernetes counts from v1.
+  // The staging modules use v0 where Kubernetes uses v1.
   return modules.map((module) => `k8s.io/${module}@${kubernetesVersion.replace(/^1/, 'v0')}`)
 }
 
@@ -92,7 +92,7 @@ function packagesIn(folder: string): readonly ProtoPackage[] {
     })
 }
 
-/** The table: what is served, and every message that is reached from there. */
+/** The table: the served types, and every message reached from them. */
 export function protobufOf(packages: readonly ProtoPackage[], resources: readonly BuiltinResource[]): string {
   const byName = new Map(packages.map((one) => [one.name, one]))
   const served = new Map<string, string>()
@@ -100,7 +100,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
     for (const { definition, group, version } of [resource, ...resource.subresources]) {
       if (definition === undefined) continue
       const home = packageOf(definition)
-      // A package's kinds belong to its own group, wherever their subresources are served.
+      // The kinds of a package belong to its own group, wherever their subresources are served.
       if (byName.has(home) && home !== metaPackage) served.set(home, group === '' ? version : `${group}/${version}`)
     }
   const protos = new Map(packages.map(({ name, proto }) => [name, messagesOf(proto)]))
@@ -171,7 +171,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
         const { many, type } = fields.get(number)!
         const isScalar = scalars.has(type)
         const full = isScalar ? type : resolve(type, home)
-        // `omitempty` drops what may be nil and scalars; of structs only `omitzero` speaks.
+        // `omitempty` omits nil values and zero scalars; for structs only `omitzero` has an effect.
         const isStruct = !isScalar && !pointer && many === '' && !isSliceType(full)
         const always = isStruct ? !omitZero : !omitEmpty
         const written = isScalar ? type : (special[full] ?? nearName(full, home))
@@ -180,7 +180,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
       .join(';')
   }
 
-  /** A Go slice with a name of its own travels as a message of one field, and shows as a list. */
+  /** A named Go slice is encoded as a message with one field, and appears as a list. */
   function printUnwrapped(message: string, fields: ReadonlyMap<number, ProtoField>): string {
     const [field, ...others] = fields.values()
     if (field?.many !== '[]' || others.length > 0) throw new Error(`${message} has no Go struct`)
@@ -189,7 +189,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
 }
 
 interface GoStruct {
-  /** It has a TypeMeta, so it is a kind. */
+  /** A struct with TypeMeta is a kind. */
   readonly kind: boolean
   readonly fields: readonly GoField[]
 }
@@ -211,7 +211,7 @@ function messagesOf(proto: string): ReadonlyMap<string, ReadonlyMap<number, Prot
   return messages
 }
 
-/** `type Rule = v1.Rule`: newer packages lend their structs to older ones. */
+/** `type Rule = v1.Rule`: older packages reuse structs of newer ones. */
 function addAliases(structs: ReadonlyMap<string, Map<string, GoStruct>>, home: string, go: string): void {
   const imports = new Map<string, string>()
   for (const [, alias, where] of go.matchAll(/^\s+(\w+)? ?"(k8s\.io\/[^"]+)"/gm))

@@ -1,6 +1,6 @@
 /**
- * `resources.json`: every resource that an API server of this minor can serve (alpha ones included), read from the
- * paths of the document: kind, scope, verbs and subresources. One resource a line.
+ * `resources.json`: every resource that an API server of this minor can serve (including alpha), read from the paths of
+ * the document: kind, scope, verbs and subresources. One resource a line.
  */
 import type { BuiltinResource, BuiltinSubresource } from '../../src/kube/builtin.ts'
 import type { GroupVersionKind } from '../../src/kube/kind.ts'
@@ -21,7 +21,7 @@ const verbOfAction: Readonly<Record<string, string>> = {
   watchlist: 'watch',
 }
 
-/** A connection (exec, proxy) is named by how it is opened. */
+/** A connection (exec, proxy) is named by its verb. */
 const verbOfMethod: Readonly<Record<string, string>> = {
   get: 'get',
   post: 'create',
@@ -108,7 +108,7 @@ function describeSubresource(
   { name, kind: { group, version, kind }, verbs }: FoundSubresource,
   definitions: ReadonlyMap<string, string>,
 ): BuiltinSubresource {
-  // The options of a connection (PodExecOptions) travel in the URL and have no schema.
+  // The options of a connection (PodExecOptions) are query parameters and have no schema.
   const definition = definitions.get(kindKey({ group, version, kind }))
   return {
     name,
@@ -135,7 +135,7 @@ function namesOf(
   }
 }
 
-/** The definition of each kind. One that serves many kinds (DeleteOptions) is nobody's shape. */
+/** The definition of each kind. A definition shared by many kinds (DeleteOptions) belongs to none. */
 function definitionNames(v2: Sources['v2']): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const [name, { 'x-kubernetes-group-version-kind': kinds }] of Object.entries(v2.definitions)) {

@@ -1,8 +1,8 @@
 /**
- * Where the generator gets its facts: the OpenAPI v2 document (shapes, list and merge keys, paths), the v3 documents
- * (defaults, which v2 lacks) and the discovery documents (short names, singulars, categories, which OpenAPI lacks).
- * The Kubernetes source tree holds all three side by side; a running API server serves all three. How kinds travel in
- * protobuf is in the sources alone.
+ * The sources of the generator: the OpenAPI v2 document (schemas, list and merge keys, paths), the v3 documents
+ * (defaults, which v2 lacks) and the discovery documents (short names, singulars, categories, which OpenAPI lacks). The
+ * Kubernetes source tree contains all three; a running API server serves all three. The protobuf encoding is in the Go
+ * sources only.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ export interface OpenApiV3 {
   readonly components?: { readonly schemas?: Readonly<Record<string, OpenApiSchema>> }
 }
 
-/** `APIResourceList`: what `/api/v1` and `/apis/GROUP/VERSION` answer. */
+/** `APIResourceList`: the response of `/api/v1` and `/apis/GROUP/VERSION`. */
 export interface DiscoveryDocument {
   readonly groupVersion: string
   readonly resources: readonly {
@@ -48,11 +48,11 @@ export interface Sources {
   readonly v2: OpenApiV2
   readonly v3: readonly OpenApiV3[]
   readonly discovery: readonly DiscoveryDocument[]
-  /** None where the Go sources are not at hand. */
+  /** Undefined without the Go sources. */
   readonly packages: readonly ProtoPackage[]
 }
 
-/** The document inside the Go module cache, fetched by the Go toolchain if need be. */
+/** The document inside the Go module cache, downloaded by the Go toolchain if necessary. */
 export function downloadOpenApi(): string {
   const module = `k8s.io/kubernetes@v${kubernetesVersion}`
   const answer = execFileSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' })
@@ -64,7 +64,7 @@ export function openApiIn(sourceTree: string): string {
   return path.join(sourceTree, 'api', 'openapi-spec', 'swagger.json')
 }
 
-/** Reads `swagger.json` and what the source tree keeps beside it: `v3/` and `../discovery/`. */
+/** Reads `swagger.json` and its neighbours in the source tree: `v3/` and `../discovery/`. */
 export function readSources(swagger: string, version: string = kubernetesVersion): Sources {
   const folder = path.dirname(swagger)
   return {
@@ -89,7 +89,7 @@ function readJson(file: string): unknown {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-/** Asks a running API server, at an address that needs no credentials (`kubectl proxy`). */
+/** Reads from a running API server, at an address without authentication (`kubectl proxy`). */
 export async function fetchSources(server: string): Promise<Sources> {
   const get = async <T>(where: string): Promise<T> => {
     const answer = await fetch(new URL(where, server), { headers: { accept: 'application/json' } })

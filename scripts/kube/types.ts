@@ -1,10 +1,11 @@
 /**
- * `types/<group>/<version>.ts`: the built-in kinds as TypeScript interfaces, readonly all the way. Types only, so they
- * cost nothing at run time.
+ * `types/<group>/<version>.ts`: the built-in kinds as TypeScript interfaces, deeply readonly. Types only, so they cost
+ * nothing at run time.
  *
- * - A kind has literal `apiVersion` and `kind` and always `metadata`, so it is a `KubeObject`; its list is a `KubeList`.
- * - int64 is `number`: the ones that built-in kinds have are seconds, ids, generations and byte counts, and a union
- *   with bigint would put a conversion into every sum. (A longer one still travels unchanged, as a bigint.)
+ * - A kind has literal `apiVersion` and `kind` and always `metadata`, so it is a `KubeObject`; its list is a
+ *   `KubeList`.
+ * - int64 is `number`: those of built-in kinds are seconds, ids, generations and byte counts, and a union with bigint
+ *   would need a conversion in every sum. (A larger value still round-trips, as a bigint.)
  * - Quantities and ports may be written either way, hence `string | number`.
  */
 import type { GroupVersionKind } from '../../src/kube/kind.ts'
@@ -17,10 +18,10 @@ interface Home {
   readonly name: string
 }
 
-/** Already written by hand, in `src/kube/object.ts`: there is one ObjectMeta, not two. */
+/** Written by hand in `src/kube/object.ts`: there is one ObjectMeta, not two. */
 const byHand = ['ListMeta', 'ManagedFieldsEntry', 'ObjectMeta', 'OwnerReference', 'Status', 'StatusDetails']
 
-/** What the document leaves without a shape. */
+/** Types that the document leaves without a schema. */
 const shapes: Readonly<Record<string, string>> = {
   'apiextensions/v1.JSON': 'Json',
   'apiextensions/v1.JSONSchemaPropsOrArray': 'JSONSchemaProps | readonly JSONSchemaProps[]',
@@ -91,7 +92,7 @@ function printDeclaration({ module, name }: Home, schema: OpenApiSchema, imports
 
   const kinds = schema['x-kubernetes-group-version-kind']
   const kind = kinds?.length === 1 ? kinds[0] : undefined
-  // Only what has metadata is an object of its own; the rest (APIGroup) is the answer to a question.
+  // Only types with metadata are objects; the others (APIGroup) are responses.
   const identity = kind && schema.properties['metadata'] ? ['apiVersion', 'kind', 'metadata'] : []
   const required = new Set([...(schema.required ?? []), ...identity])
   const names = Object.keys(schema.properties).toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
@@ -142,7 +143,7 @@ function printType(schema: Schema, imports: Imports, freeForm?: string): string 
   }
 }
 
-/** What a module needs from others. */
+/** The imports of a module. */
 class Imports {
   readonly #module: string
   readonly #needed = new Map<string, Set<string>>()

@@ -4,7 +4,7 @@ import { systemClock } from './system-clock.ts'
 import { virtualClock } from './virtual-clock.ts'
 
 describe('virtual clock', () => {
-  it('fires timers in the order of their moments, and at those moments', async () => {
+  it('fires timers in order of time, at their time', async () => {
     const clock = virtualClock(0)
     const fired: (readonly [string, number])[] = []
     clock.after(20, () => fired.push(['late', clock.now()]))
@@ -19,7 +19,7 @@ describe('virtual clock', () => {
     expect(clock.now()).toBe(30)
   })
 
-  it('fires what a timer starts, if it still falls due', async () => {
+  it('fires timers set by timers, if they become due', async () => {
     const clock = virtualClock(0)
     let ticks = 0
     const tick = (): void => {
@@ -39,7 +39,7 @@ describe('virtual clock', () => {
     expect(fired).toBe(false)
   })
 
-  it('says so when what it waits for never comes', async () => {
+  it('reports when the awaited condition never becomes true', async () => {
     await expect(virtualClock(0).until(() => false, 1000)).rejects.toThrow('still waiting')
   })
 })
@@ -58,7 +58,7 @@ describe.each([
 })
 
 describe('random', () => {
-  it('repeats itself for the same seed', () => {
+  it('is deterministic for a seed', () => {
     const [a, b, c] = [seededRandom(7), seededRandom(7), seededRandom(8)]
     const take = (random: typeof a): readonly number[] => Array.from({ length: 5 }, () => random.next())
     const first = take(a)
@@ -66,7 +66,7 @@ describe('random', () => {
     expect(take(c)).not.toEqual(first)
   })
 
-  it('jitters within the share', () => {
+  it('jitters within the given fraction', () => {
     const random = seededRandom(1)
     for (let i = 0; i < 1000; i++) {
       const value = jitter(100, random, 0.2)

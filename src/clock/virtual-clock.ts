@@ -11,6 +11,8 @@ export interface VirtualClock extends Clock {
   settle(): Promise<void>
   /** Advances timer by timer until `done` returns true. Fails if `limitMs` pass first. */
   until(done: () => boolean, limitMs?: number): Promise<void>
+  /** Time stands still until this is done: for work that takes real time. */
+  hold<T>(work: Promise<T>): Promise<T>
 }
 
 interface Pending {
@@ -41,8 +43,13 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
     return first
   }
 
+  const held = new Set<Promise<unknown>>()
+
   const settle = async (): Promise<void> => {
-    for (let turn = 0; turn < settleTurns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    do {
+      await Promise.allSettled(held)
+      for (let turn = 0; turn < settleTurns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    } while (held.size > 0)
   }
 
   const fireNext = async (limit: number): Promise<boolean> => {
@@ -60,6 +67,12 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
     after,
     sleep: (ms, signal) => sleepOn(after, ms, signal),
     settle,
+    hold(work) {
+      held.add(work)
+      const letGo = (): void => void held.delete(work)
+      work.then(letGo, letGo)
+      return work
+    },
     async advance(ms) {
       const end = now + ms
       await settle()

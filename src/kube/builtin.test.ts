@@ -34,7 +34,7 @@ describe('the built-in schemas', () => {
     expect(builtinResources()).toBe(builtinResources())
   })
 
-  it('know the keys of lists', () => {
+  it('contain the keys of lists', () => {
     expect(schemaAt('', 'v1', 'Pod', 'spec', 'containers')).toMatchObject({
       type: 'array',
       'x-kubernetes-list-type': 'map',
@@ -57,7 +57,7 @@ describe('the built-in schemas', () => {
     })
   })
 
-  it('know defaults, which a key of a list may rely on', () => {
+  it('contain defaults, which keys of lists may rely on', () => {
     expect(schemaAt('', 'v1', 'Service', 'spec', 'ports', 'protocol').default).toBe('TCP')
     expect(schemaAt('', 'v1', 'Pod', 'spec', 'containers', 'ports', 'protocol').default).toBe('TCP')
   })
@@ -72,7 +72,7 @@ describe('the built-in schemas', () => {
     })
   })
 
-  it('are complete: every reference leads somewhere', () => {
+  it('are complete: every reference resolves', () => {
     const targets = Object.values(definitions)
       .flatMap(subschemas)
       .flatMap(({ $ref }) => $ref ?? [])
@@ -80,13 +80,13 @@ describe('the built-in schemas', () => {
     expect(targets.filter((name) => !Object.hasOwn(definitions, name))).toEqual([])
   })
 
-  it('carry no prose', () => {
+  it('contain no descriptions', () => {
     const members = new Set(Object.values(definitions).flatMap(subschemas).flatMap(Object.keys))
     expect(members).toContain('properties')
     expect([...members].filter((name) => /description|title|example/.test(name))).toEqual([])
   })
 
-  it('are there for every kind that is served, and for those of subresources', () => {
+  it('exist for every served kind, and for those of subresources', () => {
     expect(builtinResources().filter((resource) => !builtinSchema(resource))).toEqual([])
     expect(builtinSchema({ group: 'autoscaling', version: 'v1', kind: 'Scale' })?.properties).toHaveProperty('spec')
     expect(builtinSchema({ group: 'policy', version: 'v1', kind: 'Eviction' })?.properties).toHaveProperty('metadata')
@@ -96,7 +96,7 @@ describe('the built-in schemas', () => {
 })
 
 describe('the built-in resources', () => {
-  it('know scope, verbs, names and subresources', () => {
+  it('contain scope, verbs, names and subresources', () => {
     expect(builtinResource({ group: 'apps', version: 'v1', kind: 'Deployment' })).toMatchObject({
       plural: 'deployments',
       singular: 'deployment',
@@ -120,14 +120,14 @@ describe('the built-in resources', () => {
     })
   })
 
-  it('know what can be connected to', () => {
+  it('contain connectable subresources', () => {
     const pods = builtinResource({ group: '', version: 'v1', kind: 'Pod' })
     const exec = pods?.subresources.find(({ name }) => name === 'exec')
     expect(exec).toEqual({ name: 'exec', group: '', version: 'v1', kind: 'PodExecOptions', verbs: ['create', 'get'] })
     expect(pods?.subresources.map(({ name }) => name)).toContain('eviction')
   })
 
-  it('are no resources of their own where only a subresource has the kind', () => {
+  it('exclude kinds that only a subresource has', () => {
     expect(builtinResource({ group: 'autoscaling', version: 'v1', kind: 'Scale' })).toBeUndefined()
   })
 
@@ -163,7 +163,7 @@ describe('the generated types', () => {
     },
   } as const satisfies Deployment
 
-  it('describe what a manifest says', () => {
+  it('match manifests', () => {
     const typed: Deployment = deployment
     expect(typed.spec?.template.spec?.containers[0]?.name).toBe('web')
     expectTypeOf<Deployment['apiVersion']>().toEqualTypeOf<'apps/v1'>()

@@ -1,6 +1,6 @@
 /** Kubernetes as data; see README.md beside this file. Types of kinds are in `@muster-dev/muster/kube/types/…`. */
 export { equalJson, isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
-export { readYaml, readYamlDocuments, writeYaml } from './yaml.ts'
+export { readYaml, readYamlDocuments, writeYaml } from './yaml/yaml.ts'
 export type {
   KubeList,
   KubeObject,
@@ -29,17 +29,23 @@ export {
   builtinResources,
   builtinSchema,
 } from './builtin.ts'
-export * from './name.ts'
-export * from './quantity.ts'
-export * from './duration.ts'
-export * from './selector.ts'
-export * from './owner.ts'
-export * from './condition.ts'
-export { type Health, healthOf } from './health.ts'
-export { applyJsonPatch, createJsonPatch, type JsonPatchOperation, parseJsonPatch } from './json-patch.ts'
-export { applyMergePatch, createMergePatch } from './merge-patch.ts'
-export { applyStrategicMerge } from './strategic-merge.ts'
-export { createStrategicMerge, createThreeWayStrategicMerge } from './strategic-diff.ts'
+export * from './meta/name.ts'
+export * from './units/quantity.ts'
+export * from './units/duration.ts'
+export * from './selector/selector.ts'
+export * from './meta/owner.ts'
+export * from './meta/condition.ts'
+export { type Health, healthOf } from './meta/health.ts'
+export { applyJsonPatch, createJsonPatch, type JsonPatchOperation, parseJsonPatch } from './patch/json-patch.ts'
+export { applyMergePatch, createMergePatch } from './patch/merge-patch.ts'
+export { applyStrategicMerge } from './patch/strategic-merge.ts'
 export { type ApplyOptions, applyObject, updateObject, type UpdateOptions } from './apply/apply.ts'
 export { ApplyConflict } from './apply/conflict.ts'
-export { describeError, type ErrorName, errorTable, isMusterError, MusterError, type RetryClass } from './errors.ts'
+export {
+  describeError,
+  type ErrorDefinition,
+  type ErrorTable,
+  isMusterError,
+  MusterError,
+  type RetryClass,
+} from './muster-error.ts'

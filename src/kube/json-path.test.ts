@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from './errors.ts'
+import { kubeErrors } from './errors.ts'
+import { isMusterError } from './muster-error.ts'
 import type { Json } from './json.ts'
 import { compileJsonPath, mostVisits, selectJson, selectJsonPairs } from './json-path.ts'
 
@@ -49,11 +50,11 @@ describe('a JSONPath', () => {
     ['$.spec.routes[?(@.absent == null)].namespace', []],
     ['$.spec.routes[?(@.absent != "x")].namespace', ['a', 'b', 'c']],
     ["$.spec.routes[?(@.name == $['spec'].routes[1].name)].namespace", ['b']],
-  ])('%s finds what it says', (path, expected) => {
+  ])('%s selects the named values', (path, expected) => {
     expect(find(path, routes)).toEqual(expected)
   })
 
-  it('pairs what stands together, and not what merely has the same position', () => {
+  it('correlates members of the same item, not of the same position', () => {
     const value = {
       metadata: { namespace: 'here' },
       refs: [{ name: 'a' }, { name: 'b', namespace: 'two' }, { namespace: 'three' }, { name: 'd', namespace: 'four' }],
@@ -84,12 +85,12 @@ describe('a JSONPath', () => {
     ['$.a[?(1)]', 8, 'a comparison'],
     ['$.a[?(@.b =~ "x")]', 11, '")"'],
     ["$['\\u12']", 6, 'hexadecimal'],
-  ])('%s is refused with its place', (path, at, expected) => {
+  ])('%s is rejected with the position of the error', (path, at, expected) => {
     expect(() => compileJsonPath(path)).toThrow(`character ${at}`)
     expect(() => compileJsonPath(path)).toThrow(expected)
   })
 
-  it('finds each leaf of any value by the path that leads there', () => {
+  it('selects each leaf of any value by its path', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const visit = (at: Json, path: string): void => {
@@ -104,7 +105,7 @@ describe('a JSONPath', () => {
     )
   })
 
-  it('sees own members alone', () => {
+  it('sees own members only', () => {
     expect(find('$.constructor', {})).toEqual([])
     expect(find('$.__proto__', {})).toEqual([])
     expect(find('$.a.length', { a: [1, 2] })).toEqual([])
@@ -112,7 +113,7 @@ describe('a JSONPath', () => {
     expect(find('$.a[?(@.constructor)]', { a: [{}] })).toEqual([])
   })
 
-  it('never throws anything but InvalidJsonPath, whatever it is given', () => {
+  it('throws only InvalidJsonPath, for any input', () => {
     const pieces = [
       '$',
       '.',
@@ -144,7 +145,7 @@ describe('a JSONPath', () => {
           try {
             return find(text, value)
           } catch (error) {
-            return isMusterError(error, 'InvalidJsonPath') ? [] : error
+            return isMusterError(error, kubeErrors.InvalidJsonPath) ? [] : error
           }
         }
         expect(attempt()).toBeInstanceOf(Array)
@@ -153,7 +154,7 @@ describe('a JSONPath', () => {
     )
   })
 
-  it('is bounded in text, nesting and work', () => {
+  it('is bounded in length, nesting and work', () => {
     expect(() => compileJsonPath(`$${'.a'.repeat(2000)}`)).toThrow('at most 2000')
     expect(() => compileJsonPath(`$[?${'('.repeat(500)}`)).toThrow('in one another')
     expect(() => compileJsonPath(`$[?${'!'.repeat(500)}`)).toThrow('in one another')

@@ -10,7 +10,8 @@
  * Paths are compiled once. A path without a match is not an error. Only own members count, and the work is bounded: see
  * {@link mostVisits}.
  */
-import { MusterError } from './errors.ts'
+import { kubeErrors } from './errors.ts'
+import { MusterError } from './muster-error.ts'
 import { equalJson, isJsonObject, type Json } from './json.ts'
 import { isJsonArray, ownMember } from './json-member.ts'
 
@@ -52,12 +53,27 @@ const deepestFilter = 20
 export function compileJsonPath(text: string): JsonPath {
   if (text.length > longestText) {
     throw new MusterError(
-      'InvalidJsonPath',
+      kubeErrors.InvalidJsonPath,
       `The path is ${text.length} characters long; at most ${longestText} are read.`,
     )
   }
   const parser = new Parser(text)
   return { text, steps: parser.path() }
+}
+
+/**
+ * The members that every match lies in: of `$.spec.users[*].name` those are `spec` and `users`. Undefined for a path with a
+ * filter, which may read any member.
+ */
+export function leadingMembers({ steps }: JsonPath): readonly string[] | undefined {
+  if (steps.some(({ selectors }) => selectors.some(({ by }) => by === 'filter'))) return undefined
+  const members: string[] = []
+  for (const { isDeep, selectors } of steps) {
+    const [first] = selectors
+    if (isDeep || selectors.length !== 1 || first?.by !== 'name') break
+    members.push(first.name)
+  }
+  return members
 }
 
 /**
@@ -101,7 +117,7 @@ function walk(steps: readonly Step[], start: readonly Json[], at: Walk): readonl
 
 function spend(at: Walk): void {
   if (at.left-- > 0) return
-  throw new MusterError('InvalidJsonPath', `The path visits more than ${mostVisits} values.`)
+  throw new MusterError(kubeErrors.InvalidJsonPath, `The path visits more than ${mostVisits} values.`)
 }
 
 function select(selector: Selector, value: Json, at: Walk, into: Json[]): void {
@@ -417,7 +433,7 @@ class Parser {
   #fail(expected: string): never {
     const found = this.#at < this.#text.length ? `"${this.#text.slice(this.#at, this.#at + 20)}"` : 'its end'
     throw new MusterError(
-      'InvalidJsonPath',
+      kubeErrors.InvalidJsonPath,
       `"${this.#text}", character ${this.#at + 1}: found ${found}, expected ${expected}.`,
     )
   }

@@ -19,7 +19,7 @@ const values: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
   ),
 })).value
 
-describe('long integers', () => {
+describe('large integers', () => {
   it.each([
     ['9007199254740993', 9007199254740993n],
     ['-9007199254740993', -9007199254740993n],
@@ -28,18 +28,18 @@ describe('long integers', () => {
     ['{"a":-9223372036854775808}', { a: -9223372036854775808n }],
     ['{"a": 18446744073709551615,"b":1}', { a: 18446744073709551615n, b: 1 }],
     ['[1,\n9007199254740993]', [1, 9007199254740993n]],
-  ])('%s survives being read', (text, value) => {
+  ])('%s round-trips', (text, value) => {
     expect(parseJson(text)).toEqual(value)
   })
 
-  it('are plain numbers as long as those are exact', () => {
+  it('are plain numbers while those are exact', () => {
     expect(parseJson('[9007199254740991,-9007199254740991,0]')).toEqual([9007199254740991, -9007199254740991, 0])
     expect(parseJson('[1234567890123456.5,1e300,12345678901234567000e0]')).toEqual([
       1234567890123456.5, 1e300, 12345678901234567000,
     ])
   })
 
-  it('are left alone inside of strings', () => {
+  it('are kept inside strings', () => {
     expect(parseJson('{"a":"9007199254740993","b":": 9007199254740993"}')).toEqual({
       a: '9007199254740993',
       b: ': 9007199254740993',
@@ -51,7 +51,7 @@ describe('long integers', () => {
     expect(stringifyJson([1n], 2)).toBe('[\n  1\n]')
   })
 
-  it('survive both ways', () => {
+  it('round-trip', () => {
     fc.assert(
       fc.property(unsafe, (value) => {
         expect(parseJson(stringifyJson(value))).toBe(value)
@@ -61,8 +61,8 @@ describe('long integers', () => {
   })
 })
 
-describe('reading and writing', () => {
-  it('gives back what was written', () => {
+describe('parsing and formatting', () => {
+  it('round-trips', () => {
     fc.assert(
       fc.property(values, (value) => {
         expect(equalJson(parseJson(stringifyJson(value)), value)).toBe(true)
@@ -71,7 +71,7 @@ describe('reading and writing', () => {
     )
   })
 
-  it('leaves out members that are undefined', () => {
+  it('omits undefined members', () => {
     expect(stringifyJson({ a: undefined, b: 1n })).toBe('{"b":1}')
   })
 
@@ -94,7 +94,7 @@ describe('equality', () => {
     )
   })
 
-  it('is symmetric, and tells apart what is written differently', () => {
+  it('is symmetric, and distinguishes values with different JSON', () => {
     const sorted = (value: Json): unknown =>
       isJsonObject(value)
         ? Object.entries(value)

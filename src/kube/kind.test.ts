@@ -13,14 +13,14 @@ const deployments: Resource = {
 }
 
 describe('apiVersion', () => {
-  it('is a group and a version, and the core group has no name', () => {
+  it('is a group and a version; the core group is empty', () => {
     expect(parseApiVersion('v1')).toEqual({ group: '', version: 'v1' })
     expect(parseApiVersion('apps/v1')).toEqual({ group: 'apps', version: 'v1' })
     expect(parseApiVersion('/v1')).toEqual({ group: '', version: 'v1' })
     expect(parseApiVersion('example.com/v1alpha1')).toEqual({ group: 'example.com', version: 'v1alpha1' })
   })
 
-  it('is written as it was read', () => {
+  it('round-trips', () => {
     const words = fc.stringMatching(/^[a-z][a-z0-9.]{0,20}$/)
     fc.assert(
       fc.property(fc.oneof(words, fc.constant('')), words, (group, version) => {
@@ -29,7 +29,7 @@ describe('apiVersion', () => {
     )
   })
 
-  it('gives the kind of an object', () => {
+  it('yields the kind of an object', () => {
     expect(kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })).toEqual({
       group: 'apps',
       version: 'v1',
@@ -39,7 +39,7 @@ describe('apiVersion', () => {
 })
 
 describe('a resource', () => {
-  it('has one word', () => {
+  it('has a textual form', () => {
     expect(formatResource(pods)).toBe('pods/v1')
     expect(formatResource(deployments)).toBe('deployments.apps/v1')
   })

@@ -1,6 +1,4 @@
 /** Identities: a kind (GVK, as in a manifest) and a resource (GVR, as in a URL). */
-import type { KubeObject } from './object.ts'
-
 export interface GroupVersion {
   /** Empty for the core group. */
   readonly group: string
@@ -17,17 +15,6 @@ export interface Resource extends GroupVersionKind {
   readonly plural: string
   readonly namespaced: boolean
 }
-
-declare const objects: unique symbol
-
-/** A resource with the type of its objects: reads return that type. */
-export interface TypedResource<T extends KubeObject = KubeObject> extends Resource {
-  /** For the compiler only: no value is stored here. */
-  readonly [objects]?: T
-}
-
-/** The objects of a resource, as reads return them. */
-export type ObjectOf<R> = R extends TypedResource<infer T> ? T : never
 
 /** `apps/v1` → group and version; `v1` is the core group. */
 export function parseApiVersion(apiVersion: string): GroupVersion {

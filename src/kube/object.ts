@@ -46,8 +46,18 @@ export interface KubeObject {
   readonly metadata: ObjectMeta
 }
 
+/** Metadata of a stored object. Only a draft may be without a name, for `generateName`. */
+export interface NamedMeta extends ObjectMeta {
+  readonly name: string
+}
+
+/** An object as reads return it. */
+export type Named<T extends KubeObject = KubeObject> = T & { readonly metadata: NamedMeta }
+
 /** An object of an untyped kind: every further member is JSON. */
-export type UntypedObject = KubeObject & { readonly [member: string]: unknown }
+export interface UntypedObject extends KubeObject {
+  readonly [member: string]: unknown
+}
 
 export interface ListMeta {
   readonly resourceVersion?: string

@@ -8,7 +8,7 @@ const validity = { from: Date.UTC(2026, 0, 2), until: Date.UTC(2060, 0, 1) }
 const authority = createCertificateAuthority({ commonName: 'ca', ...validity })
 
 describe('a certificate authority', () => {
-  it('vouches for itself and for what it issues, and only itself may issue', () => {
+  it('verifies itself and its certificates, and only it may issue', () => {
     const [root, leaf] = [
       new X509Certificate(authority.cert),
       new X509Certificate(authority.issue({ commonName: 'x', purpose: 'server', ...validity }).cert),
@@ -18,7 +18,7 @@ describe('a certificate authority', () => {
     expect(leaf.ca).toBe(false)
   })
 
-  it('writes names, addresses, groups, purposes and dates as the standard asks', () => {
+  it('encodes names, addresses, groups, purposes and dates as specified', () => {
     const server = authority.issue({
       ...validity,
       commonName: 'muster',
@@ -46,11 +46,11 @@ describe('a certificate authority', () => {
   })
 })
 
-describe('the clients of a certificate authority', () => {
+describe('client certificates of an authority', () => {
   const { from, until } = validity
   const client = { commonName: 'x', purpose: 'client', ...validity } as const
 
-  it('are those to whom it issued a certificate for that, as long as it is good', () => {
+  it('are those it issued for clients, while valid', () => {
     const issued = new X509Certificate(authority.issue(client).cert)
     expect([from - 1, from, until, until + 1].map((now) => authority.isClient(issued, now))).toEqual([
       false,
@@ -63,7 +63,7 @@ describe('the clients of a certificate authority', () => {
     expect(authority.isClient(new X509Certificate(authority.cert), from)).toBe(false)
   })
 
-  it('are not those of another one, whatever it calls itself', () => {
+  it('are not those of another authority of the same name', () => {
     for (const commonName of ['ca', 'other']) {
       const other = createCertificateAuthority({ commonName, ...validity })
       expect(authority.isClient(new X509Certificate(other.issue(client).cert), from)).toBe(false)
@@ -75,8 +75,8 @@ describe('the clients of a certificate authority', () => {
   })
 })
 
-describe('a certificate authority that was kept', () => {
-  it('goes on as the one that it was', () => {
+describe('a restored certificate authority', () => {
+  it('continues with the same identity', () => {
     const { cert, key } = createCertificateAuthority({ commonName: 'kept ü', organizations: ['a'], ...validity })
     const opened = openCertificateAuthority({ cert, key })
     expect(opened).toMatchObject({ cert, key })
@@ -87,7 +87,7 @@ describe('a certificate authority that was kept', () => {
 })
 
 describe('DER', () => {
-  it('is read as it was written, whatever the lengths', () => {
+  it('round-trips for all lengths', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70_000, size: 'max' }), (bytes) => {
         const [outer] = readDer(sequence(octets(bytes), derInteger(Buffer.from([1]))))!
@@ -99,7 +99,7 @@ describe('DER', () => {
     )
   })
 
-  it('that is cut short is not read', () => {
+  it('that is truncated is rejected', () => {
     const whole = sequence(octets(Buffer.alloc(300)))
     for (const length of [1, 2, 3, 10, whole.length - 1]) expect(readDer(whole.subarray(0, length))).toBeUndefined()
   })

@@ -5,47 +5,31 @@
  * A certificate is a subject, a public key, its usages and validity, and a signature over all of that.
  */
 import {
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
-  sign,
   X509Certificate,
 } from 'node:crypto'
 import {
-  bits,
-  derBoolean,
-  explicit,
-  implicit,
-  derInteger,
-  octets,
-  oid,
-  readDer,
-  sequence,
-  set,
-  time,
-  utf8,
-} from './der.ts'
+  basicConstraints,
+  type CertificateSubject,
+  certificateText,
+  distinguishedName,
+  extendedKeyUsage,
+  keyUsage,
+  purposes,
+  subjectAlternatives,
+  encodedSubject,
+  usages,
+  type Validity,
+} from './x509.ts'
 
 /** Both in PEM. */
 export interface Certificate {
   readonly cert: string
   readonly key: string
-}
-
-/** The validity of a certificate, in milliseconds since the epoch. */
-export interface Validity {
-  readonly from: number
-  readonly until: number
-}
-
-export interface CertificateSubject {
-  /** For a client: the name of the user. */
-  readonly commonName: string
-  /** For a client: the user's groups. */
-  readonly organizations?: readonly string[] | undefined
 }
 
 export interface CertificateRequest extends CertificateSubject, Validity {
@@ -70,11 +54,13 @@ export function createCertificateAuthority({
   ...validity
 }: CertificateSubject & Validity): CertificateAuthority {
   const issuer: Issuer = { name: distinguishedName({ commonName }), keys: newKeys() }
-  const cert = certificate(issuer, {
+  const cert = certificateText({
+    issuer: { name: issuer.name, privateKey: issuer.keys.privateKey },
+    serial: newSerial(),
     ...validity,
     name: issuer.name,
     publicKey: issuer.keys.publicKey,
-    extensions: [basicConstraints(true), keyUsage(usage.certSign | usage.digitalSignature)],
+    extensions: [basicConstraints(true), keyUsage(usages.certSign | usages.digitalSignature)],
   })
   return authorityOf(issuer, cert)
 }
@@ -83,19 +69,21 @@ export function createCertificateAuthority({
 export function openCertificateAuthority({ cert, key }: Certificate): CertificateAuthority {
   const privateKey = createPrivateKey(key)
   const keys: Keys = { privateKey, publicKey: createPublicKey(privateKey) }
-  return authorityOf({ name: subjectOf(new X509Certificate(cert).raw), keys }, cert)
+  return authorityOf({ name: encodedSubject(new X509Certificate(cert).raw), keys }, cert)
 }
 
 function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
   const certify: CertificateAuthority['certify'] = (publicKey, request) =>
-    certificate(issuer, {
+    certificateText({
+      issuer: { name: issuer.name, privateKey: issuer.keys.privateKey },
+      serial: newSerial(),
       ...request,
       name: distinguishedName(request),
       publicKey,
       extensions: [
         basicConstraints(false),
-        keyUsage(usage.digitalSignature),
-        extendedKeyUsage(request.purpose === 'server' ? oids.serverAuth : oids.clientAuth),
+        keyUsage(usages.digitalSignature),
+        extendedKeyUsage(request.purpose === 'server' ? purposes.server : purposes.client),
         ...subjectAlternatives(request),
       ],
     })
@@ -109,7 +97,7 @@ function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
     isClient(shown, now) {
       own ??= new X509Certificate(cert)
       if (!shown.checkIssued(own) || !shown.verify(issuer.keys.publicKey)) return false
-      if (!shown.keyUsage?.includes(oids.clientAuth)) return false
+      if (!shown.keyUsage?.includes(purposes.client)) return false
       return shown.validFromDate.getTime() <= now && now <= shown.validToDate.getTime()
     },
     issue(request) {
@@ -120,11 +108,9 @@ function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
   }
 }
 
-/** The encoded bytes: chains are verified by comparing bytes. Version, serial, algorithm, issuer and validity precede it. */
-function subjectOf(der: Buffer): Buffer {
-  const [whole] = readDer(der) ?? []
-  const [body] = readDer(whole?.content ?? Buffer.alloc(0)) ?? []
-  return readDer(body?.content ?? Buffer.alloc(0))?.[5]?.whole ?? Buffer.alloc(0)
+/** A serial number is positive: its top bit stays clear. */
+function newSerial(): Buffer {
+  return Buffer.concat([Buffer.from([0x40]), randomBytes(15)])
 }
 
 interface Keys {
@@ -143,102 +129,4 @@ function newKeys(): Keys {
 
 function privatePem({ privateKey }: Keys): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' })
-}
-
-interface Body extends Validity {
-  readonly name: Buffer
-  readonly publicKey: KeyObject
-  readonly extensions: readonly Buffer[]
-}
-
-function certificate(issuer: Issuer, { name, publicKey, from, until, extensions }: Body): string {
-  const algorithm = sequence(oid(oids.ecdsaWithSha256))
-  const key = publicKey.export({ type: 'spki', format: 'der' })
-  const issuerKey = issuer.keys.publicKey.export({ type: 'spki', format: 'der' })
-  const body = sequence(
-    explicit(0, derInteger(Buffer.from([2]))),
-    // A serial number is positive: its top bit stays clear.
-    derInteger(Buffer.concat([Buffer.from([0x40]), randomBytes(15)])),
-    algorithm,
-    issuer.name,
-    sequence(time(from), time(until)),
-    name,
-    key,
-    explicit(
-      3,
-      sequence(
-        ...extensions,
-        extension(oids.subjectKeyId, octets(keyId(key))),
-        extension(oids.authorityKeyId, sequence(implicit(0, keyId(issuerKey)))),
-      ),
-    ),
-  )
-  const signature = sign('sha256', body, issuer.keys.privateKey)
-  return toPem('CERTIFICATE', sequence(body, algorithm, bits(signature)))
-}
-
-function toPem(label: string, der: Buffer): string {
-  return `-----BEGIN ${label}-----\n${der.toString('base64').replaceAll(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`
-}
-
-const oids = {
-  commonName: '2.5.4.3',
-  organization: '2.5.4.10',
-  ecdsaWithSha256: '1.2.840.10045.4.3.2',
-  subjectKeyId: '2.5.29.14',
-  keyUsage: '2.5.29.15',
-  subjectAlternatives: '2.5.29.17',
-  basicConstraints: '2.5.29.19',
-  authorityKeyId: '2.5.29.35',
-  extendedKeyUsage: '2.5.29.37',
-  serverAuth: '1.3.6.1.5.5.7.3.1',
-  clientAuth: '1.3.6.1.5.5.7.3.2',
-} as const
-
-/** Bits of the extension, counted from the top of its first byte. */
-const usage = { digitalSignature: 0x80, certSign: 0x04 } as const
-
-function distinguishedName({ commonName, organizations = [] }: CertificateSubject): Buffer {
-  const part = (type: string, value: string): Buffer => set(sequence(oid(type), utf8(value)))
-  return sequence(...organizations.map((name) => part(oids.organization, name)), part(oids.commonName, commonName))
-}
-
-function extension(type: string, value: Buffer, critical = false): Buffer {
-  return sequence(oid(type), ...(critical ? [derBoolean(true)] : []), octets(value))
-}
-
-function basicConstraints(isAuthority: boolean): Buffer {
-  return extension(oids.basicConstraints, sequence(...(isAuthority ? [derBoolean(true)] : [])), true)
-}
-
-function keyUsage(flags: number): Buffer {
-  return extension(oids.keyUsage, bits(Buffer.from([flags]), 31 - Math.clz32(flags & -flags)), true)
-}
-
-function extendedKeyUsage(purpose: string): Buffer {
-  return extension(oids.extendedKeyUsage, sequence(oid(purpose)))
-}
-
-function subjectAlternatives({ dnsNames = [], ips = [] }: CertificateRequest): readonly Buffer[] {
-  if (dnsNames.length + ips.length === 0) return []
-  const names = [
-    ...dnsNames.map((name) => implicit(2, Buffer.from(name))),
-    ...ips.map((ip) => implicit(7, addressBytes(ip))),
-  ]
-  return [extension(oids.subjectAlternatives, sequence(...names))]
-}
-
-function addressBytes(ip: string): Buffer {
-  // node:net's own check costs 30 ms on first use, a sixth of a start.
-  if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
-  const words = (part: string | undefined): string[] => (part ? part.split(':') : [])
-  const [head, tail] = ip.split('::')
-  const [before, after] = [words(head), words(tail)]
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0')
-  return Buffer.from([...before, ...zeros, ...after].map((word) => word.padStart(4, '0')).join(''), 'hex')
-}
-
-/** SHA-1 identifies a key here; nothing depends on its strength. */
-function keyId(spki: Buffer): Buffer {
-  return createHash('sha1').update(spki).digest()
 }

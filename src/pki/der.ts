@@ -2,7 +2,7 @@
  * DER, the encoding of certificates: every value is a tag, a length and a content. Functions encode the few types needed here;
  * `readDer` decodes foreign values.
  */
-import { formatTime } from '../kube/duration.ts'
+import { formatTime } from '../kube/units/duration.ts'
 
 export function tagged(tag: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(content.length)]), content])

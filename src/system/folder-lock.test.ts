@@ -57,7 +57,7 @@ async function race(contenders: readonly Contender[]): Promise<Contender> {
 }
 
 describe('the lock of a folder', () => {
-  it('is had once, names its holder, and is free again when it is released', async () => {
+  it('is held once, names its holder, and is free when released', async () => {
     const folder = await newFolder()
     const lock = lockFolder(folder)
     expect(lockFolder(folder)).toEqual({ holder: `process ${process.pid} on ${hostname()}` })
@@ -69,30 +69,25 @@ describe('the lock of a folder', () => {
     if ('release' in again) again.release()
   })
 
-  it('cannot be had where no file can be made', async () => {
+  it('cannot be taken where no file can be created', async () => {
     const file = path.join(await newFolder(), 'none', 'lock.db')
     expect(() => lockFile(file)).toThrow(/LockUnavailable|unable to open/)
   })
 
   const crowds: readonly (readonly [string, readonly (readonly string[])[]])[] = [
     ['processes', [here, here, here, here]],
-    ...(canUnshare
-      ? [['processes that are each process 1 of a namespace', [elsewhere, elsewhere, here]] as const]
-      : []),
+    ...(canUnshare ? [['processes with pid 1 in their own namespaces', [elsewhere, elsewhere, here]] as const] : []),
   ]
 
-  it.each(crowds)(
-    'is had by one of many %s, and by one of the others when that one is killed',
-    async (_name, wrappers) => {
-      const folder = await newFolder()
-      const first = await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
-      // However alike their numbers are: the one that asks now sees a file of a killed process with its own number.
-      const late = await contend(folder, wrappers[0]!)
-      const outcome = late.says()
-      late.child.stdin!.write('go\n')
-      expect(await outcome).toBe('refused')
-      await first.kill()
-      await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
-    },
-  )
+  it.each(crowds)('is held by one of several %s, and by another when that one is killed', async (_name, wrappers) => {
+    const folder = await newFolder()
+    const first = await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
+    // However alike their numbers are: the one that asks now sees a file of a killed process with its own number.
+    const late = await contend(folder, wrappers[0]!)
+    const outcome = late.says()
+    late.child.stdin!.write('go\n')
+    expect(await outcome).toBe('refused')
+    await first.kill()
+    await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
+  })
 })

@@ -11,7 +11,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import type Sqlite from 'node:sqlite'
-import { MusterError } from '../kube/errors.ts'
+import { systemErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 
 interface FolderLock {
   release(): void
@@ -47,7 +48,7 @@ const busy = 5
 export function lockFile(file: string): (() => void) | undefined {
   // Loaded only on first use.
   const sqlite = process.getBuiltinModule('node:sqlite') as Pick<typeof Sqlite, 'DatabaseSync'> | undefined
-  if (!sqlite) throw new MusterError('LockUnavailable', `${file}: this Node was built without SQLite.`)
+  if (!sqlite) throw new MusterError(systemErrors.LockUnavailable, `${file}: this Node was built without SQLite.`)
   let database: Sqlite.DatabaseSync | undefined
   try {
     database = new sqlite.DatabaseSync(file, { timeout: 0 })
@@ -59,7 +60,7 @@ export function lockFile(file: string): (() => void) | undefined {
     const { errcode = 0, message } = error as Error & { readonly errcode?: number }
     // The lowest byte is the code, the others are details.
     if ((errcode & 0xff) === busy) return undefined
-    throw new MusterError('LockUnavailable', `${file}: ${message}.`, { cause: error })
+    throw new MusterError(systemErrors.LockUnavailable, `${file}: ${message}.`, { cause: error })
   }
 }
 

@@ -20,7 +20,7 @@ describe('a folder', () => {
     for (const one of [place, path.dirname(place)]) expect(statSync(one).mode & 0o777).toBe(0o700)
   })
 
-  it('is refused where none can be made: below a file, and where the system has folders of its own', () => {
+  it('is rejected where none can be created: below a file, and in a system folder', () => {
     const file = path.join(scratch(), 'file')
     writeFileSync(file, '')
     expect(() => makeFolder(path.join(file, 'a', 'b'))).toThrow('ENOTDIR')

@@ -49,6 +49,11 @@ export interface Transport {
   connect(request: TransportRequest, protocols: readonly string[]): Promise<MessageStream>
   /** Open connections and streams; for metrics and tests. */
   stats(): TransportStats
+  /**
+   * Grows when requests go to another server than before. Resource versions of an earlier epoch may belong to another
+   * cluster. @default always 0
+   */
+  epoch?(this: void): number
   /** Closes open streams and connections; later requests fail with `TransportClosed`. */
   close(): Promise<void>
 }

@@ -1,7 +1,8 @@
 /** What holds for any objects and any sequence of writes to them. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError } from '../muster-error.ts'
 import { equalJson, type Json, type JsonObject } from '../json.ts'
 import type { KubeObject } from '../object.ts'
 import type { Schema } from '../schema.ts'
@@ -141,7 +142,7 @@ function isRefused(write: () => void): boolean {
     write()
     return false
   } catch (error) {
-    if (isMusterError(error, 'ApplyConflict')) return true
+    if (isMusterError(error, kubeErrors.ApplyConflict)) return true
     throw error
   }
 }
@@ -178,7 +179,7 @@ describe('an apply', () => {
     )
   })
 
-  it('owns all that it applied and nothing else', () => {
+  it('owns all applied fields and nothing else', () => {
     fc.assert(
       fc.property(steps(), anySpecs(), (before, spec) => {
         const applied = withoutUnownable(fieldSetOf(thing(spec) as unknown as Json, shape))
@@ -187,7 +188,7 @@ describe('an apply', () => {
     )
   })
 
-  it('adds and changes only what is applied, and removes only what it owned with all that is in it', () => {
+  it('adds and changes only applied fields, and removes only fields it owned, with their content', () => {
     fc.assert(
       fc.property(steps(), anySpecs(), (before, spec) => {
         const live = history(before)
@@ -210,7 +211,7 @@ describe('an apply', () => {
     )
   })
 
-  it('without force takes from others only what goes with an item of its own', () => {
+  it('without force takes from others only what is inside a list item of its own', () => {
     fc.assert(
       fc.property(steps(), anySpecs(), (before, spec) => {
         const live = history(before) as Thing
@@ -222,7 +223,7 @@ describe('an apply', () => {
     )
   })
 
-  it('of nothing undoes all that the applier did alone', () => {
+  it('of an empty object removes everything that the applier owned alone', () => {
     fc.assert(
       fc.property(anySpecs(), (spec) => {
         const gone = apply(apply(undefined, spec, 'm'), {}, 'm')
@@ -231,7 +232,7 @@ describe('an apply', () => {
     )
   })
 
-  it('commutes with that of another manager over other fields', () => {
+  it('commutes with an apply of another manager to other fields', () => {
     fc.assert(
       fc.property(specs(['p', 'q'], false), specs(['r', 's'], false), (ours, theirs) => {
         const one = apply(apply(undefined, ours, 'm', false), theirs, 'n', false)
@@ -262,7 +263,7 @@ describe('an update', () => {
     )
   })
 
-  it('by another manager never loses what an applier then applies again', () => {
+  it('by another manager never loses fields that an applier then applies again', () => {
     fc.assert(
       fc.property(anySpecs(), anySpecs(), (config, spec) => {
         const mine = apply(undefined, config, 'm')
@@ -276,8 +277,8 @@ describe('an update', () => {
   })
 })
 
-describe('a record', () => {
-  it('never holds an empty entry, nor fields that cannot be owned', () => {
+describe('managedFields', () => {
+  it('never contain an empty entry, nor fields that cannot be owned', () => {
     fc.assert(
       fc.property(steps(), (all) => {
         for (const { fields } of managersOf(history(all)).values()) {

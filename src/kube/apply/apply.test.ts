@@ -70,7 +70,7 @@ const configMap = (data?: Json, metadata: object = {}): Thing => ({
 })
 
 describe('an ordinary write', () => {
-  it('owns what it creates', () => {
+  it('owns the fields it creates', () => {
     const { update, owners } = stored()
     update(configMap({ a: '1' }, { labels: { l: '1' }, uid: 'u' }), { as: 'creator' })
     expect(owners()).toEqual({
@@ -89,14 +89,14 @@ describe('an ordinary write', () => {
     })
   })
 
-  it('that changes nothing leaves the record as it is', () => {
+  it('that changes nothing keeps managedFields', () => {
     const { update, object } = stored()
     update(configMap({ a: '1' }), { as: 'one' })
     const before = object()
     expect(update({ ...before }, { as: 'two' }).metadata).toEqual(before.metadata)
   })
 
-  it('keeps the time of those who took nothing', () => {
+  it('keeps the time of managers that gained no field', () => {
     const { update, object } = stored()
     update(configMap({ a: '1' }), { as: 'one' })
     update((live) => ({ ...live, data: { a: '1', b: '1' } }), { as: 'two' })
@@ -106,7 +106,7 @@ describe('an ordinary write', () => {
     ])
   })
 
-  it('is attributed to its subresource, and to no manager where it cannot write', () => {
+  it('is attributed to its subresource, and to no manager where the field is read-only', () => {
     const { update, owners } = stored()
     const deployment = (spec: Json, status: Json): Thing => ({
       ...configMap(),
@@ -127,13 +127,13 @@ describe('an ordinary write', () => {
     })
   })
 
-  it('does not track an object that has no record', () => {
+  it('does not track an object without managedFields', () => {
     const { update, owners } = stored(configMap({ a: '1' }, { uid: 'u' }))
     update((live) => ({ ...live, data: { a: '2' } }), { as: 'm' })
     expect(owners()).toEqual({})
   })
 
-  it('may write the record itself, or clear it', () => {
+  it('may write managedFields itself, or clear them', () => {
     const { update, owners, object } = stored()
     update(configMap({ a: '1' }), { as: 'm' })
     const [entry] = object().metadata.managedFields as [ManagedFieldsEntry]
@@ -153,7 +153,7 @@ describe('an ordinary write', () => {
     expect(object().metadata).not.toHaveProperty('managedFields')
   })
 
-  it('that does not fit the schema leaves the record as it is', () => {
+  it('that does not match the schema keeps managedFields', () => {
     const { update, owners } = stored()
     update(configMap({ a: '1' }), { as: 'm' })
     const before = owners()
@@ -169,28 +169,28 @@ describe('an ordinary write', () => {
 })
 
 describe('an apply', () => {
-  it('creates what is not there and owns exactly what it says', () => {
+  it('creates a missing object and owns exactly the applied fields', () => {
     const { apply, object, owners } = stored()
     apply(configMap({ a: '1' }), { as: 'm' })
     expect(object()).toMatchObject(configMap({ a: '1' }))
     expect(owners()).toEqual({ 'Apply m': { 'f:data': { 'f:a': {} } } })
   })
 
-  it('again gives the very same object back', () => {
+  it('repeated returns the identical object', () => {
     const { apply, object } = stored()
     apply(configMap({ a: '1' }, { labels: { l: '1' } }), { as: 'm' })
     const before = object()
     expect(apply(configMap({ a: '1' }, { labels: { l: '1' } }), { as: 'm' })).toBe(before)
   })
 
-  it('merges, and leaves alone what it does not mention', () => {
+  it('merges, and keeps fields that it omits', () => {
     const { apply, update, object } = stored()
     update(configMap({ a: '1', b: '1' }), { as: 'editor' })
     apply(configMap({ c: '1' }), { as: 'm' })
     expect(object().data).toEqual({ a: '1', b: '1', c: '1' })
   })
 
-  it('removes what it applied before and leaves out now', () => {
+  it('removes fields that it applied before and omits now', () => {
     const { apply, object, owners } = stored()
     apply(configMap({ a: '1', b: '1' }, { labels: { l: '1' } }), { as: 'm' })
     apply(configMap({ a: '1' }), { as: 'm' })
@@ -210,7 +210,7 @@ describe('an apply', () => {
     expect(object().data).toEqual({ b: '1', c: '2' })
   })
 
-  it('is refused over what others own with another value; the object stays', () => {
+  it('conflicts with fields of others that have another value; the object stays unchanged', () => {
     const { apply, update, object } = stored()
     update(configMap({ a: '1', b: '1' }), { as: 'editor' })
     apply(configMap({ c: '1' }), { as: 'applier' })
@@ -225,7 +225,7 @@ describe('an apply', () => {
     expect(object()).toBe(before)
   })
 
-  it('by force takes it over', () => {
+  it('by force takes ownership', () => {
     const { apply, update, owners, object } = stored()
     update(configMap({ a: '1', b: '1' }), { as: 'editor' })
     apply(configMap({ a: '2' }), { as: 'm', force: true })
@@ -236,7 +236,7 @@ describe('an apply', () => {
     })
   })
 
-  it('of the same value shares the field; such a claim is not a change, and has no time', () => {
+  it('of the same value shares the field; shared ownership is not a change, and has no time', () => {
     const { apply, owners, object } = stored()
     apply(configMap({ a: '1' }), { as: 'one' })
     apply(configMap({ a: '1' }), { as: 'two' })
@@ -248,14 +248,14 @@ describe('an apply', () => {
     expect(object()).not.toHaveProperty('data')
   })
 
-  it('that empties a map and still wants it leaves null there, as the server does', () => {
+  it('that empties a map and still contains it leaves null, as on the server', () => {
     const { apply, object } = stored()
     apply(configMap({ a: '1' }), { as: 'm' })
     apply(configMap({}), { as: 'm' })
     expect(object().data).toBeNull()
   })
 
-  it('on an object without a record takes the rest for that of one manager before it', () => {
+  it('to an object without managedFields attributes the existing fields to one earlier manager', () => {
     const { apply, owners } = stored(configMap({ a: '1', b: '1' }, { uid: 'u' }))
     expect(() => apply(configMap({ a: '2' }), { as: 'm' })).toThrow(
       'conflict with "before-first-apply" using v1: .data.a',
@@ -267,7 +267,7 @@ describe('an apply', () => {
     })
   })
 
-  it('knows the keys of lists, with their defaults', () => {
+  it('uses the keys of lists, with their defaults', () => {
     const service = (ports: Json): Thing => ({ ...configMap(), kind: 'Service', spec: { ports } })
     const { apply, object, owners } = stored()
     apply(service([{ port: 8080 }, { port: 9, name: 'nine' }]), { as: 'one' })
@@ -319,7 +319,7 @@ describe('an apply', () => {
     })
   })
 
-  it('without a schema takes lists for one thing', () => {
+  it('without a schema treats lists as atomic', () => {
     const thing = (spec: Json): Thing => ({ apiVersion: 'x.io/v1', kind: 'Thing', metadata: { name: 'x' }, spec })
     const { apply, object } = stored()
     apply(thing({ list: [1, 2], map: { a: 1 } }), { as: 'one' })
@@ -329,10 +329,10 @@ describe('an apply', () => {
   })
 
   it.each<[string, Partial<Thing>, string, string]>([
-    ['with a record of its own', { metadata: { name: 'x', managedFields: [] } }, 'InvalidObject', 'must be nil'],
+    ['with managedFields', { metadata: { name: 'x', managedFields: [] } }, 'InvalidObject', 'must be nil'],
     ['of another kind', { kind: 'Secret' }, 'InvalidObject', 'invalid object type: v1, Kind=Secret'],
     ['of another version', { apiVersion: 'v2' }, 'InvalidObject', 'invalid object type: v2, Kind=ConfigMap'],
-    ['of no kind', { kind: '' }, 'InvalidObject', 'no kind'],
+    ['without a kind', { kind: '' }, 'InvalidObject', 'no kind'],
     ['with a field of the wrong type', { data: { a: 1 } }, 'SchemaMismatch', '.data.a: expected string'],
   ])('%s is refused', (_what, more, name, message) => {
     const { apply } = stored(configMap({}, { uid: 'u' }))
@@ -341,7 +341,7 @@ describe('an apply', () => {
     ).toThrow(expect.objectContaining({ name, message: expect.stringContaining(message) }))
   })
 
-  it('is refused when the record cannot be read', () => {
+  it('is rejected when managedFields are invalid', () => {
     const broken = [
       { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { x: {} } },
     ]
@@ -350,10 +350,10 @@ describe('an apply', () => {
   })
 })
 
-describe('kubectl, coming from client-side apply,', () => {
+describe('kubectl, migrating from client-side apply,', () => {
   const past = (data: Json): object => ({ annotations: { [lastAppliedAnnotation]: JSON.stringify(configMap(data)) } })
 
-  it('does not conflict with its own past, and keeps the annotation up to date', () => {
+  it('does not conflict with its own past, and keeps the annotation current', () => {
     const { apply, update, object, owners } = stored()
     update(configMap({ a: '1', b: '1' }, past({ a: '1', b: '1' })), { as: 'kubectl-client-side-apply' })
     apply(configMap({ a: '2', b: '1' }), { as: 'kubectl' })
@@ -364,7 +364,7 @@ describe('kubectl, coming from client-side apply,', () => {
     )
   })
 
-  it('conflicts over fields that were changed since', () => {
+  it('conflicts on fields that changed since', () => {
     const { apply, update } = stored()
     update(configMap({ a: '1', b: '1' }, past({ a: '1', b: '1' })), { as: 'kubectl-client-side-apply' })
     update((live) => ({ ...live, data: { a: '9', b: '1' } }), { as: 'editor' })
@@ -373,7 +373,7 @@ describe('kubectl, coming from client-side apply,', () => {
     )
   })
 
-  it('is the only one who may', () => {
+  it('is the only manager with that exception', () => {
     const { apply, update } = stored()
     update(configMap({ a: '1' }, past({ a: '1' })), { as: 'kubectl-client-side-apply' })
     expect(() => apply(configMap({ a: '2' }), { as: 'flux' })).toThrow('conflict with "kubectl-client-side-apply"')
@@ -427,7 +427,7 @@ describe('several versions', () => {
     expect(object().spec).toEqual({ name: 'a', size: '1' })
   })
 
-  it('an applier that moves to another version stays the same, and prunes what it owned at the old one', () => {
+  it('an applier that changes its version stays the same manager, and prunes what it owned at the old version', () => {
     const { apply } = stored()
     const first = apply(thing('v1', { name: 'a', size: '1' }), { as: 'm', schema: v1, convert })
     const live = stored(at(first, 'v2'))
@@ -438,7 +438,7 @@ describe('several versions', () => {
     ])
   })
 
-  it('entries of a version that is no longer served go', () => {
+  it('entries of a version that is no longer served are removed', () => {
     const entry = {
       manager: 'm',
       operation: 'Update',

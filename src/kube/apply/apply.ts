@@ -23,8 +23,10 @@
  * operations expect objects as the server holds them: unknown fields pruned, `updated` defaulted. The caller does the rest
  * (defaults, no `null` in built-in kinds, generation, resourceVersion), and calls `withSettledTimes` at the very end.
  */
-import { isMusterError, MusterError } from '../errors.ts'
-import { equalJson, type JsonObject } from '../json.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../muster-error.ts'
+import { equalJson, type Json, type JsonObject } from '../json.ts'
+import { ownMember } from '../json-member.ts'
 import type { KubeObject } from '../object.ts'
 import type { Definitions, Schema } from '../schema.ts'
 import { checkConforms } from './conformance.ts'
@@ -32,9 +34,10 @@ import { ApplyConflict } from './conflict.ts'
 import { type FieldSet, hasPath, noFields, recursiveDifference, union } from './field-set.ts'
 import { fieldsOfLastApplied, kubectl, lastAppliedAnnotation, withLastApplied } from './last-applied.ts'
 import { asksForReset, capUpdaters, decodeManagers, managerId, type Managers, withManagers } from './managed-fields.ts'
-import { formatTime } from '../duration.ts'
+import { formatTime } from '../units/duration.ts'
 import { type OwnerRules, ownersAfterApply, ownersAfterUpdate } from './owners.ts'
 import { shapeOf } from './shape.ts'
+import { asMap } from './value.ts'
 import type { ConvertVersion, Versioned } from './version.ts'
 
 export interface ManagedWriteOptions {
@@ -100,7 +103,7 @@ export function updateObject<T extends KubeObject>(options: UpdateOptions<T>): T
     const before = versioned(live ?? blank(updated), options)
     const after = versioned(updated, options)
     checkConforms(after.value, after.shape, { allowDuplicates: true })
-    checkConforms(before.value, before.shape, { allowDuplicates: true })
+    checkConforms(partsBeside(before.value, after.value), before.shape, { allowDuplicates: true })
     return withManagers(updated, recordUpdate(before, after, managers, options))
   } catch (error) {
     if (!isMusterError(error)) throw error
@@ -108,6 +111,14 @@ export function updateObject<T extends KubeObject>(options: UpdateOptions<T>): T
     const kept = live?.metadata.managedFields
     return { ...updated, metadata: kept ? { ...metadata, managedFields: kept } : metadata }
   }
+}
+
+/** The members that are not those of `checked`: a write leaves most of an object as it was. */
+function partsBeside(value: Json, checked: Json): Json {
+  const map = asMap(value)
+  const others = asMap(checked)
+  if (!map || !others) return value
+  return Object.fromEntries(Object.entries(map).filter(([name, member]) => member !== ownMember(others, name)))
 }
 
 /** The managedFields to start from: those of the client if they are valid, otherwise those of the live object. */
@@ -124,7 +135,7 @@ function soundManagers(object: KubeObject | undefined): Managers {
   try {
     return decodeManagers(object?.metadata.managedFields)
   } catch (error) {
-    if (isMusterError(error, 'InvalidFieldSet')) return new Map()
+    if (isMusterError(error, kubeErrors.InvalidFieldSet)) return new Map()
     throw error
   }
 }
@@ -193,14 +204,14 @@ function withMigration<R>(live: Versioned, manager: string, apply: (force: boole
 
 function checkApplied(applied: KubeObject, live: KubeObject | undefined): void {
   if (!applied.apiVersion || !applied.kind) {
-    throw new MusterError('InvalidObject', 'The applied object has no apiVersion or no kind.')
+    throw new MusterError(kubeErrors.InvalidObject, 'The applied object has no apiVersion or no kind.')
   }
   if (live && (live.apiVersion !== applied.apiVersion || live.kind !== applied.kind)) {
     const [given, wanted] = [applied, live].map(({ apiVersion, kind }) => `${apiVersion}, Kind=${kind}`)
-    throw new MusterError('InvalidObject', `invalid object type: ${given}; the live object is ${wanted}.`)
+    throw new MusterError(kubeErrors.InvalidObject, `invalid object type: ${given}; the live object is ${wanted}.`)
   }
   if (Array.isArray(applied.metadata.managedFields)) {
-    throw new MusterError('InvalidObject', 'metadata.managedFields must be nil')
+    throw new MusterError(kubeErrors.InvalidObject, 'metadata.managedFields must be nil')
   }
 }
 

@@ -9,7 +9,7 @@ const texts = (): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{1f600}')).map((all) => all.join(''))
 
 describe('text', () => {
-  it('is ordered as its UTF-8 bytes are', () => {
+  it('is ordered by its UTF-8 bytes', () => {
     fc.assert(
       fc.property(texts(), texts(), (a, b) => {
         const bytes = Buffer.compare(Buffer.from(a), Buffer.from(b))
@@ -71,7 +71,7 @@ describe('canonical JSON', () => {
     expect(canonicalJson('"\\\n\r\t\b\u2028é')).toBe('"\\"\\\\\\n\\r\\t\\u0008\\u2028é"')
   })
 
-  it('says the same as any other JSON of the value', () => {
+  it('is equivalent to any other JSON of the value', () => {
     fc.assert(
       fc.property(jsonValues(), (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)))

@@ -36,7 +36,7 @@ function compare(before: Json, after: Json, of: ApplyShape = shape): Json {
 }
 
 describe('comparing', () => {
-  it('equal values finds nothing', () => {
+  it('equal values yields no change', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         expect(compare(value, structuredClone(value), deduced)).toEqual({})
@@ -44,7 +44,7 @@ describe('comparing', () => {
     )
   })
 
-  it('is symmetric: what came one way goes the other', () => {
+  it('is symmetric: what is added one way is removed the other way', () => {
     fc.assert(
       fc.property(fc.object({ maxDepth: 3, values: [fc.integer()] }), fc.object({ values: [fc.integer()] }), (a, b) => {
         const there = compareValues(a as Json, b as Json, deduced)
@@ -54,7 +54,7 @@ describe('comparing', () => {
     )
   })
 
-  it('tells what came, went and changed', () => {
+  it('reports added, removed and changed fields', () => {
     const before = { a: '1', labels: { p: '1', q: '1' } }
     const after = { labels: { q: '2', r: '1' }, args: ['x'] }
     expect(compare(before, after)).toEqual({
@@ -64,7 +64,7 @@ describe('comparing', () => {
     })
   })
 
-  it('counts a map or list that comes or goes, along with its parts', () => {
+  it('counts an added or removed map or list, along with its parts', () => {
     const whole = { 'f:labels': { '.': {}, 'f:p': {} } }
     expect(compare({}, { labels: { p: '1' } })).toEqual({ added: whole })
     expect(compare({ labels: { p: '1' } }, {})).toEqual({ removed: whole })
@@ -73,24 +73,24 @@ describe('comparing', () => {
     })
   })
 
-  it('sees no change in the order of keyed lists, and one in that of atomic lists', () => {
+  it('ignores the order of keyed lists, but not that of atomic lists', () => {
     const before = { tags: ['a', 'b'], items: [{ name: 'm' }, { name: 'n' }], args: ['a', 'b'] }
     const after = { tags: ['b', 'a'], items: [{ name: 'n' }, { name: 'm' }], args: ['b', 'a'] }
     expect(compare(before, after)).toEqual({ modified: { 'f:args': {} } })
   })
 
-  it('takes what is atomic as one', () => {
+  it('treats atomic values as one', () => {
     expect(compare({ atomic: { x: '1' } }, { atomic: { x: '1', y: '1' } })).toEqual({ modified: { 'f:atomic': {} } })
   })
 
-  it('tells null, empty and absent apart', () => {
+  it('distinguishes null, empty and absent', () => {
     expect(compare({ labels: null }, { labels: {} })).toEqual({ modified: { 'f:labels': {} } })
     expect(compare({}, { labels: null })).toEqual({ added: { 'f:labels': {} } })
     expect(compare({ labels: null }, { labels: { p: '1' } })).toEqual({ added: { 'f:labels': { 'f:p': {} } } })
     expect(compare({ tags: [] }, { tags: null })).toEqual({ modified: { 'f:tags': {} } })
   })
 
-  it('takes a value that becomes another kind for changed, and its parts for gone or new', () => {
+  it('reports a value of another type as changed, and its parts as removed or added', () => {
     expect(compare({ x: { y: 1 } }, { x: 'text' }, deduced)).toEqual({
       modified: { 'f:x': {} },
       removed: { 'f:x': { 'f:y': {} } },
@@ -101,7 +101,7 @@ describe('comparing', () => {
     })
   })
 
-  it('takes items of one key as one thing while there are several of them', () => {
+  it('treats duplicate items of one key as one value', () => {
     const one = { items: [{ name: 'm', v: '1' }] }
     const two = {
       items: [
@@ -117,7 +117,7 @@ describe('comparing', () => {
     expect(compare({ tags: ['a', 'a'] }, {})).toEqual({ removed: { 'f:tags': { '.': {}, 'v:"a"': {} } } })
   })
 
-  it('takes a struct of a built-in kind as always there', () => {
+  it('treats a struct of a built-in kind as always present', () => {
     const definitions = {
       ObjectMeta: { type: 'object', properties: { name: text } },
       Spec: {

@@ -150,10 +150,28 @@ function compareChild(
   shape: ApplyShape,
   changes: Changes,
 ): void {
+  const leaf = shape.scalar === undefined ? undefined : compareLeaves(before, after)
+  if (leaf !== undefined) {
+    if (leaf !== 'same') changes[leaf].push({ element, owned: true, below: noFields })
+    return
+  }
   const inner = noChanges()
   const own = compareAt(before, after, shape, inner)
   for (const change of allChanges) {
     if (own !== change && inner[change].length === 0) continue
     changes[change].push({ element, owned: own === change, below: fieldSetOfNodes(inner[change]) })
   }
+}
+
+/** Most fields are leaves, with nothing below them to collect; undefined if one side may be more than that. */
+function compareLeaves(before: Json | undefined, after: Json | undefined): Change | 'same' | undefined {
+  if (before === undefined) return isLeaf(after) ? 'added' : undefined
+  if (!isLeaf(before)) return undefined
+  if (after === undefined) return 'removed'
+  if (!isLeaf(after)) return undefined
+  return before === after ? 'same' : 'modified'
+}
+
+function isLeaf(value: Json | undefined): boolean {
+  return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError } from '../muster-error.ts'
 import { ApplyConflict, conflictsOver } from './conflict.ts'
 import { fieldSet } from './field-set.ts'
 import type { Ownership } from './managed-fields.ts'
@@ -17,10 +18,10 @@ const owner = (more: Partial<Ownership> = {}): Ownership => ({
 
 const image = ['spec', 'containers', keyElement([{ name: 'name', value: 'a' }]), 'image']
 
-describe('a refused apply', () => {
-  it('says with whom and over what, as the server does', () => {
+describe('a rejected apply', () => {
+  it('names the managers and fields, as the server does', () => {
     const error = new ApplyConflict(conflictsOver(fieldSet(['spec', 'replicas']), owner()))
-    expect(isMusterError(error, 'ApplyConflict')).toBe(true)
+    expect(isMusterError(error, kubeErrors.ApplyConflict)).toBe(true)
     expect(error.retry).toBe('conflict')
     expect(error.message).toBe('Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas')
     expect(error.conflicts).toMatchObject([
@@ -28,7 +29,7 @@ describe('a refused apply', () => {
     ])
   })
 
-  it('lists several by manager', () => {
+  it('lists several conflicts by manager', () => {
     const error = new ApplyConflict([
       ...conflictsOver(fieldSet(image, ['spec', 'replicas']), owner({ manager: 'z"é', operation: 'Apply' })),
       ...conflictsOver(fieldSet(['status']), owner({ manager: 'a', subresource: 'status' })),

@@ -1,5 +1,6 @@
 /** Apply conflicts: an apply would change fields of other managers. Text and fields are those of the server's 409 response. */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 import { compareText } from './canonical.ts'
 import { type FieldSet, pathsOf } from './field-set.ts'
 import { managerId, type Ownership } from './managed-fields.ts'
@@ -19,7 +20,7 @@ export class ApplyConflict extends MusterError {
   readonly conflicts: readonly FieldConflict[]
 
   constructor(conflicts: readonly FieldConflict[]) {
-    super('ApplyConflict', describe(conflicts))
+    super(kubeErrors.ApplyConflict, describe(conflicts))
     this.conflicts = conflicts
   }
 }

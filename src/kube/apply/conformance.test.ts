@@ -46,7 +46,7 @@ const complaint = (spec: Json): string => {
   }
 }
 
-describe('a value fits its shape', () => {
+describe('a value that conforms to its shape', () => {
   it.each<Json>([
     { name: 'x', count: 1, on: false, port: 'http', labels: { a: 'b' }, args: ['x', 'x'], tags: ['a', 'b'] },
     {
@@ -89,17 +89,17 @@ describe('a value fits its shape', () => {
     expect(complaint(spec)).toBe(message)
   })
 
-  it('long integers are numbers', () => {
+  it('large integers are numbers', () => {
     expect(complaint({ count: 2n ** 60n, port: 2n ** 60n })).toBe('')
   })
 
-  it('all that is wrong is said at once', () => {
+  it('all errors are reported at once', () => {
     expect(complaint({ name: 1, tags: ['a', 'a'], bogus: {} })).toBe(
       'errors:\n  .spec.name: expected string, got number\n  .spec.tags: duplicate entries for key [="a"]\n  .spec.bogus: field not declared in schema',
     )
   })
 
-  it('what is wrong is never shown: it may be a secret', () => {
+  it('invalid values are never shown: they may be secrets', () => {
     expect(complaint({ count: 'hunter2', on: ['hunter2'] })).not.toContain('hunter2')
   })
 
@@ -108,7 +108,7 @@ describe('a value fits its shape', () => {
     expect(() => checkConforms(value, shape, { allowDuplicates: true })).not.toThrow()
   })
 
-  it('without a schema everything does', () => {
+  it('without a schema every value conforms', () => {
     expect(() => checkConforms({ a: [{ a: 1 }, 'x', null], b: { c: 1 } }, deduced)).not.toThrow()
   })
 })

@@ -2,12 +2,13 @@
  * Whether a value conforms to its shape: types match, no field is undeclared, every list item has a unique key. Everything
  * else (field sets, merging) relies on it.
  */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 import type { Json } from '../json.ts'
 import { identifyItem } from './list-item.ts'
 import { encodeElement, formatElement } from './path-element.ts'
 import type { ListShape, MapShape, ScalarShape, ApplyShape } from './shape.ts'
-import { asList, asMap, kindIn, valueNames } from './value.ts'
+import { asList, asMap, kindIn } from './value.ts'
 
 interface ConformanceOptions {
   /**
@@ -23,7 +24,10 @@ export function checkConforms(value: Json, shape: ApplyShape, options: Conforman
   const problems = problemsOf(value, shape, options)
   if (problems.length === 0) return
   const lines = problems.map(({ path, why }) => (path === '' ? why : `${path}: ${why}`))
-  throw new MusterError('SchemaMismatch', lines.length === 1 ? `${lines[0]}` : ['errors:', ...lines].join('\n  '))
+  throw new MusterError(
+    kubeErrors.SchemaMismatch,
+    lines.length === 1 ? `${lines[0]}` : ['errors:', ...lines].join('\n  '),
+  )
 }
 
 export interface ConformanceProblem {
@@ -69,13 +73,15 @@ function problemsOf(value: Json, shape: ApplyShape, options: ConformanceOptions)
 function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions): readonly ConformanceProblem[] {
   const map = asMap(value)
   if (!map) return value === null ? none : problem(`expected map, got ${describe(value)}`)
-  const problems: ConformanceProblem[] = []
-  for (const name of valueNames(map)) {
+  let problems: ConformanceProblem[] | undefined
+  for (const name of Object.keys(map)) {
+    const content = map[name]
+    if (content === undefined) continue
     const member = shape.field(name)
-    const found = member ? problemsOf(map[name] as Json, member, options) : undeclared(shape)
-    if (found.length > 0) for (const one of below(`.${name}`, found)) problems.push(one)
+    const found = member ? problemsOf(content, member, options) : undeclared(shape)
+    if (found.length > 0) for (const one of below(`.${name}`, found)) (problems ??= []).push(one)
   }
-  return problems
+  return problems ?? none
 }
 
 function listProblems(value: Json, shape: ListShape, options: ConformanceOptions): readonly ConformanceProblem[] {
@@ -87,11 +93,11 @@ function listProblems(value: Json, shape: ListShape, options: ConformanceOptions
     const element = shape.atomic ? ({ kind: 'index', index } as const) : identifyItem(shape, item)
     // Without a key there is no path for details.
     if (typeof element === 'string') return [...problems, ...problem(`element ${index}: ${element}`)]
-    const key = encodeElement(element)
-    if (seen.has(key) && !options.allowDuplicates) {
+    const key = shape.atomic ? undefined : encodeElement(element)
+    if (key !== undefined && seen.has(key) && !options.allowDuplicates) {
       problems.push(...problem(`duplicate entries for key ${formatElement(element)}`))
     }
-    seen.add(key)
+    if (key !== undefined) seen.add(key)
     const found = problemsOf(item, shape.item(), options)
     if (found.length > 0) for (const one of below(formatElement(element), found)) problems.push(one)
   }

@@ -28,7 +28,7 @@ const fieldSets = (): fc.Arbitrary<FieldSet> => fc.array(paths(), { maxLength: 8
 const texts = (set: FieldSet): readonly string[] => Array.from(pathsOf(set), formatPath).toSorted()
 
 describe('a field set', () => {
-  it('has what was put in, and nothing above or below it', () => {
+  it('contains the inserted paths, and neither their parents nor their children', () => {
     const set = fieldSet(['spec', 'replicas'], ['metadata', 'labels'])
     expect(texts(set)).toEqual(['.metadata.labels', '.spec.replicas'])
     expect(hasPath(set, [fieldElement('spec')])).toBe(false)
@@ -37,7 +37,7 @@ describe('a field set', () => {
     expect(hasPath(set, [])).toBe(false)
   })
 
-  it('finds every path that it lists', () => {
+  it('contains every path that it lists', () => {
     fc.assert(
       fc.property(fieldSets(), paths(), (set, path) => {
         for (const listed of pathsOf(set)) expect(hasPath(set, listed)).toBe(true)
@@ -46,12 +46,12 @@ describe('a field set', () => {
     )
   })
 
-  it('lists the fields of a level before what is below them', () => {
+  it('lists the fields of a level before those below them', () => {
     const set = fieldSet(['a', 'x'], ['b'], ['a'], ['c', 'y'])
     expect(Array.from(pathsOf(set), formatPath)).toEqual(['.a', '.b', '.a.x', '.c.y'])
   })
 
-  it('is the same whatever the order it was made in', () => {
+  it('is independent of the insertion order', () => {
     fc.assert(
       fc.property(fc.array(paths()), (some) => {
         expect(equalFieldSets(fieldSet(...some), fieldSet(...some.toReversed()))).toBe(true)
@@ -72,7 +72,7 @@ describe('a field set', () => {
 })
 
 describe('set algebra', () => {
-  it('is that of plain sets of paths', () => {
+  it('equals that of plain sets of paths', () => {
     fc.assert(
       fc.property(fieldSets(), fieldSets(), (a, b) => {
         const [left, right] = [new Set(texts(a)), new Set(texts(b))]
@@ -83,7 +83,7 @@ describe('set algebra', () => {
     )
   })
 
-  it('the recursive difference takes away what is below, too', () => {
+  it('the recursive difference removes children, too', () => {
     fc.assert(
       fc.property(fieldSets(), fieldSets(), (a, b) => {
         const isGone = (path: string): boolean =>
@@ -93,7 +93,7 @@ describe('set algebra', () => {
     )
   })
 
-  it('keeps every node sorted, unique and meaningful', () => {
+  it('keeps every node sorted, unique and non-empty', () => {
     const check = (set: FieldSet): void => {
       expect(fieldSetOfNodes(set)).toBe(set)
       for (const node of set) {
@@ -109,7 +109,7 @@ describe('set algebra', () => {
     )
   })
 
-  it('gives the left operand back when nothing changes', () => {
+  it('returns the left operand when nothing changes', () => {
     fc.assert(
       fc.property(fieldSets(), fieldSets(), (a, b) => {
         expect(union(a, intersection(a, b))).toBe(a)
@@ -120,7 +120,7 @@ describe('set algebra', () => {
     )
   })
 
-  it('leaves are the fields with none below them', () => {
+  it('leaves are the fields without children', () => {
     expect(texts(leaves(fieldSet(['a'], ['a', 'b'], ['c'], ['d', 'e', 'f'])))).toEqual(['.a.b', '.c', '.d.e.f'])
   })
 })

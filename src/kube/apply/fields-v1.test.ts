@@ -19,7 +19,7 @@ const fieldSets = (): fc.Arbitrary<FieldSet> =>
   fc.array(fc.array(elements(), { minLength: 1, maxLength: 3 }), { maxLength: 6 }).map((paths) => fieldSet(...paths))
 
 describe('fieldsV1', () => {
-  it('survives being written and read, also as text', () => {
+  it('round-trips, also as text', () => {
     fc.assert(
       fc.property(fieldSets(), (set) => {
         const fields = encodeFields(set)
@@ -30,7 +30,7 @@ describe('fieldsV1', () => {
     )
   })
 
-  it('reads and writes what the server wrote, byte for byte', () => {
+  it('reads and writes the output of the server, byte for byte', () => {
     const text =
       '{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:ports":{".":{},"k:{\\"port\\":9,\\"protocol\\":\\"TCP\\"}":{".":{},"f:name":{},"f:port":{}},"k:{\\"port\\":8080,\\"protocol\\":\\"TCP\\"}":{".":{},"f:port":{}}},"f:type":{}}}'
     const set = decodeFields(JSON.parse(text))
@@ -48,12 +48,12 @@ describe('fieldsV1', () => {
     expect(JSON.stringify(encodeFields(set))).toBe(text)
   })
 
-  it('marks a field that is owned and has owned fields below it', () => {
+  it('marks a field that is owned and has owned children', () => {
     expect(encodeFields(fieldSet(['a'], ['a', 'b']))).toEqual({ 'f:a': { '.': {}, 'f:b': {} } })
     expect(encodeFields(fieldSet(['a', 'b']))).toEqual({ 'f:a': { 'f:b': {} } })
   })
 
-  it('sorts what was written out of order, and a key whatever the order of its fields', () => {
+  it('sorts unsorted input, and keys whatever the order of their fields', () => {
     const set = decodeFields({
       'f:b': {},
       'k:{"y":1,"x":2}': { 'f:p': {} },
@@ -63,7 +63,7 @@ describe('fieldsV1', () => {
     expect(encodeFields(set)).toEqual({ 'f:a': {}, 'f:b': {}, 'k:{"x":2,"y":1}': { 'f:p': {}, 'f:q': {} } })
   })
 
-  it('takes nothing for an empty set, and leaves out what it does not know', () => {
+  it('reads null as an empty set, and skips unknown elements', () => {
     expect(decodeFields(undefined)).toEqual([])
     expect(decodeFields(null)).toEqual([])
     expect(encodeFields(decodeFields({ 'f:a': { 'x:new': {}, '.': {} }, 'y:newer': {} }))).toEqual({ 'f:a': {} })
@@ -74,7 +74,7 @@ describe('fieldsV1', () => {
     [{ 'f:spec': { 'f:a': 'yes' } }, '.spec.a', 'JSON object'],
     [{ spec: {} }, 'its root', 'spec'],
     [[], 'its root', 'JSON object'],
-  ])('names the place of nonsense: %j', (fields, place, reason) => {
+  ])('reports the location of an error: %j', (fields, place, reason) => {
     const complaint = expect.objectContaining({ name: 'InvalidFieldSet', message: expect.stringContaining(place) })
     expect(() => decodeFields(fields)).toThrow(complaint)
     expect(() => decodeFields(fields)).toThrow(reason)

@@ -4,7 +4,8 @@
  *
  *     {"f:metadata":{"f:labels":{".":{},"f:app":{}}}}     .metadata.labels and .metadata.labels.app
  */
-import { isMusterError, MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes } from './field-set.ts'
 import { decodeElement, encodeElement, formatPath, type PathElement } from './path-element.ts'
@@ -66,5 +67,5 @@ function elementAt(at: Trail | undefined, text: string): PathElement | undefined
 function invalidAt(at: Trail | undefined, why: string, cause?: unknown): MusterError {
   const path: PathElement[] = []
   for (let step = at; step; step = step.parent) path.unshift(step.element)
-  return new MusterError('InvalidFieldSet', `fieldsV1 at ${formatPath(path) || 'its root'}: ${why}`, { cause })
+  return new MusterError(kubeErrors.InvalidFieldSet, `fieldsV1 at ${formatPath(path) || 'its root'}: ${why}`, { cause })
 }

@@ -39,7 +39,7 @@ const value = {
 describe('removing', () => {
   const remove = (fields: Json): Json => removeItems(value, decodeFields(fields), shape)
 
-  it('takes fields and items, and nothing else', () => {
+  it('removes fields and items, and nothing else', () => {
     const fields = {
       'f:a': {},
       'f:labels': { 'f:p': {} },
@@ -54,13 +54,13 @@ describe('removing', () => {
     })
   })
 
-  it('goes into an item', () => {
+  it('descends into an item', () => {
     expect(remove({ 'f:items': { 'k:{"name":"m"}': { 'f:v': {} } } })).toMatchObject({
       items: [{ name: 'm' }, { name: 'n', v: '2' }],
     })
   })
 
-  it('leaves null where nothing remains, and where something is taken from what cannot be divided', () => {
+  it('leaves null where nothing remains, and where part of an atomic value is removed', () => {
     const fields = {
       'f:labels': { 'f:p': {}, 'f:q': {} },
       'f:tags': { 'v:"t"': {}, 'v:"u"': {} },
@@ -69,7 +69,7 @@ describe('removing', () => {
     expect(remove(fields)).toMatchObject({ labels: null, tags: null, args: null })
   })
 
-  it('of nothing gives the value itself back', () => {
+  it('an empty set returns the value itself', () => {
     expect(remove({})).toBe(value)
   })
 })
@@ -77,7 +77,7 @@ describe('removing', () => {
 describe('extracting', () => {
   const extract = (fields: Json): Json => extractItems(value, leaves(decodeFields(fields)), shape)
 
-  it('keeps the fields of the set only', () => {
+  it('keeps only the fields of the set', () => {
     const fields = {
       'f:labels': { '.': {}, 'f:q': {} },
       'f:args': {},
@@ -87,11 +87,11 @@ describe('extracting', () => {
     expect(extract(fields)).toEqual({ labels: { q: '2' }, args: ['x', 'y'], items: [{ name: 'n' }] })
   })
 
-  it('keeps a map that is owned as such, but empty of what others put there', () => {
+  it('keeps a map that is owned itself, without the content of other managers', () => {
     expect(extract({ 'f:labels': {}, 'f:tags': { 'v:"u"': {} } })).toEqual({ labels: {}, tags: ['u'] })
   })
 
-  it('all fields of a value gives the value', () => {
+  it('all fields of a value returns the value', () => {
     expect(extractItems(value, leaves(fieldSetOf(value, shape)), shape)).toEqual(value)
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (any) => {

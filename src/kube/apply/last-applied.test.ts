@@ -15,7 +15,7 @@ const config = (
   data,
 })
 
-describe('what the annotation proves', () => {
+describe('the last-applied annotation as evidence', () => {
   const live = {
     apiVersion: 'v1',
     value: config({ a: '1', b: 'changed', c: '1' }) as unknown as JsonObject,
@@ -26,7 +26,7 @@ describe('what the annotation proves', () => {
     return fields && encodeFields(fields)
   }
 
-  it('is what was applied and still is as it was', () => {
+  it('covers applied values that have not changed since', () => {
     expect(past(JSON.stringify(config({ a: '1', b: '1', gone: '1' })))).toMatchObject({
       'f:data': { '.': {}, 'f:a': {} },
     })
@@ -34,7 +34,7 @@ describe('what the annotation proves', () => {
   })
 
   it.each([undefined, '', 'nonsense', '{"apiVersion":"v1"}', JSON.stringify({ ...config({}), apiVersion: 'v2' })])(
-    'is nothing when it reads %j',
+    'covers nothing for %j',
     (annotation) => {
       expect(past(annotation)).toBeUndefined()
     },
@@ -42,7 +42,7 @@ describe('what the annotation proves', () => {
 })
 
 describe('the annotation', () => {
-  it('is kept up to date where there is one', () => {
+  it('is updated where it exists', () => {
     const live = config({ b: '1' }, { [lastAppliedAnnotation]: 'old', other: 'x' })
     const updated = withLastApplied(live, config({ b: '<1>', a: '2' }))
     expect(updated.metadata.annotations).toEqual({
@@ -58,12 +58,12 @@ describe('the annotation', () => {
     expect(annotations?.[lastAppliedAnnotation]).toContain('"annotations":{}')
   })
 
-  it('is not added where there is none', () => {
+  it('is not added where it does not exist', () => {
     const live = config({}, { other: 'x' })
     expect(withLastApplied(live, config({}))).toBe(live)
   })
 
-  it('goes when it would make the annotations too large', () => {
+  it('is removed when it would exceed the size limit of annotations', () => {
     const live = config({}, { [lastAppliedAnnotation]: 'old', other: 'x' })
     const updated = withLastApplied(live, config({ big: 'x'.repeat(256 * 1024) }))
     expect(updated.metadata.annotations).toEqual({ other: 'x' })

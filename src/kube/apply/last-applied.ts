@@ -4,7 +4,8 @@
  * that the annotation proves to be kubectl's, and that were not changed since, are therefore forced. While the annotation
  * exists it is kept up to date, so that going back is possible.
  */
-import { isMusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError } from '../muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
 import type { KubeObject } from '../object.ts'
 import { canonicalJson } from './canonical.ts'
@@ -28,7 +29,7 @@ export function fieldsOfLastApplied(live: Versioned, annotation: string | undefi
     checkConforms(live.value, live.shape)
     checkConforms(applied, live.shape)
   } catch (error) {
-    if (isMusterError(error, 'SchemaMismatch')) return undefined
+    if (isMusterError(error, kubeErrors.SchemaMismatch)) return undefined
     throw error
   }
   const { added, modified, removed } = compareValues(applied, live.value, live.shape)

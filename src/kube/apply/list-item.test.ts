@@ -18,15 +18,15 @@ describe('an item', () => {
     expect(identify(8)).toBe('v:8')
   })
 
-  it('of a map list is known by its key fields, whatever their order', () => {
+  it('of a map list is identified by its key fields, in any order', () => {
     expect(identify({ b: 1, a: 2, c: 3 }, 'b', 'a')).toBe('k:{"a":2,"b":1}')
   })
 
-  it('that leaves a key field out has its default there', () => {
+  it('that omits a key field has its default', () => {
     expect(identify({ port: 1 }, 'port', 'protocol')).toBe(identify({ port: 1, protocol: 'TCP' }, 'port', 'protocol'))
   })
 
-  it('that leaves one out without a default is yet another item', () => {
+  it('that omits a key field without a default is a different item', () => {
     expect(identify({ a: 1 }, 'a', 'b')).toBe('k:{"a":1}')
     expect(identify({ a: 1, b: null }, 'a', 'b')).toBe('k:{"a":1,"b":null}')
   })

@@ -1,5 +1,6 @@
 /** Identity of list items: in a map list the key fields, in a set the item itself. */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import { type KeyField, keyElement, type PathElement } from './path-element.ts'
@@ -13,7 +14,7 @@ export function identifyItem(list: ListShape, item: Json): PathElement | string 
 /** The same for a list that was checked before. */
 export function itemElement(list: ListShape, item: Json): PathElement {
   const element = identifyItem(list, item)
-  if (typeof element === 'string') throw new MusterError('SchemaMismatch', `${element}.`)
+  if (typeof element === 'string') throw new MusterError(kubeErrors.SchemaMismatch, `${element}.`)
   return element
 }
 

@@ -13,7 +13,7 @@ import {
   withoutUnownable,
   withSettledTimes,
 } from './managed-fields.ts'
-import { formatTime } from '../duration.ts'
+import { formatTime } from '../units/duration.ts'
 
 const at = (second: number): string => formatTime(Date.UTC(2026, 0, 1, 0, 0, second))
 
@@ -35,7 +35,7 @@ const object = (managedFields?: readonly ManagedFieldsEntry[], more: object = {}
 })
 
 describe('entries', () => {
-  it('survive being read and written, in the order of the server', () => {
+  it('round-trip, in the order of the server', () => {
     const entries = [
       entry({ operation: 'Apply', time: at(9), manager: 'z' }),
       entry({ time: at(1), manager: 'z' }),
@@ -78,30 +78,30 @@ describe('entries', () => {
   })
 })
 
-describe('a record', () => {
-  it('is put into an object, and taken from it when empty', () => {
+describe('managedFields', () => {
+  it('are written to an object, and removed from it when empty', () => {
     const managers = decodeManagers([entry()])
     expect(withManagers(object(), managers)).toEqual(object([entry()]))
     expect(withManagers(object([entry()]), new Map())).toEqual(object())
   })
 
-  it('that an object already has leaves it as it is', () => {
+  it('that equal those of the object keep the object', () => {
     const [tracked, untracked] = [object([entry()]), object()]
     expect(withManagers(tracked, decodeManagers([entry()]))).toBe(tracked)
     expect(withManagers(untracked, new Map())).toBe(untracked)
   })
 
-  it('is reset by an empty list or one empty entry', () => {
+  it('are reset by an empty list or one empty entry', () => {
     expect([[], [{}]].map(asksForReset)).toEqual([true, true])
     expect([undefined, [entry()], [{}, {}], [{ manager: 'm' }]].map(asksForReset)).toEqual([false, false, false, false])
   })
 
-  it('never lists fields that cannot be owned', () => {
+  it('never list fields that cannot be owned', () => {
     const fields = fieldSet(['apiVersion'], ['metadata'], ['metadata', 'uid'], ['metadata', 'labels', 'a'], ['spec'])
     expect(withoutUnownable(fields)).toEqual(fieldSet(['metadata', 'labels', 'a'], ['spec']))
   })
 
-  it('whose times alone changed is the old one', () => {
+  it('with changed times only are the old ones', () => {
     const live = object([entry()], { data: { a: '1' } })
     const later = object([entry({ time: at(5) })], { data: { a: '1' } })
     expect(withSettledTimes(live, later)).toBe(live)
@@ -131,12 +131,12 @@ describe('too many updaters', () => {
   const names = (managers: Managers): readonly (string | undefined)[] =>
     encodeManagers(managers).map(({ manager }) => manager)
 
-  it('ten are not', () => {
+  it('ten are not too many', () => {
     const managers = record(...many(10), updater(11, { operation: 'Apply' }))
     expect(capUpdaters(managers)).toBe(managers)
   })
 
-  it('the oldest are put together, with the time of the younger', () => {
+  it('the oldest are merged, with the time of the younger', () => {
     const capped = capUpdaters(record(...many(12)))
     const ancient = [...capped.values()].find(({ manager }) => manager === 'ancient-changes')
     expect(capped.size).toBe(10)
@@ -150,7 +150,7 @@ describe('too many updaters', () => {
     })
   })
 
-  it('the next one joins those that are together already', () => {
+  it('the next one joins the merged ones', () => {
     const first = capUpdaters(record(...many(11)))
     const next = capUpdaters(new Map([...first, ...record(updater(12))]))
     expect(next.size).toBe(10)
@@ -160,13 +160,13 @@ describe('too many updaters', () => {
     )
   })
 
-  it('only those of one version are put together', () => {
+  it('only those of one version are merged', () => {
     const capped = capUpdaters(record(updater(0, { apiVersion: 'v0' }), ...many(12).slice(1)))
     const young = many(12).slice(4)
     expect(names(capped)).toEqual(['m00', 'ancient-changes', ...young.map(({ manager }) => manager)])
   })
 
-  it('appliers never are', () => {
+  it('appliers are never merged', () => {
     const appliers = Array.from({ length: 15 }, (_, index) => updater(index, { operation: 'Apply' }))
     expect(capUpdaters(record(...appliers, ...many(11))).size).toBe(25)
   })

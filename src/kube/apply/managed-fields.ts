@@ -5,7 +5,8 @@
  * another version stays the same applier, while updates are kept separate. `time` is when the entry last gained or changed a
  * field.
  */
-import { isMusterError, MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../muster-error.ts'
 import { equalJson, type Json } from '../json.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
 import { compareText } from './canonical.ts'
@@ -76,17 +77,20 @@ function decodeEntry(entry: ManagedFieldsEntry | null, index: number): Ownership
   const { manager = '', operation, apiVersion = '', subresource = '', time, fieldsType = '', fieldsV1 } = entry ?? {}
   const where = `managedFields[${index}] of ${JSON.stringify(manager)}`
   if (operation !== 'Apply' && operation !== 'Update') {
-    throw new MusterError('InvalidFieldSet', `${where}: operation must be \`Apply\` or \`Update\`.`)
+    throw new MusterError(kubeErrors.InvalidFieldSet, `${where}: operation must be \`Apply\` or \`Update\`.`)
   }
-  if (apiVersion === '') throw new MusterError('InvalidFieldSet', `${where}: apiVersion must not be empty.`)
+  if (apiVersion === '') throw new MusterError(kubeErrors.InvalidFieldSet, `${where}: apiVersion must not be empty.`)
   if (fieldsType !== 'FieldsV1') {
-    throw new MusterError('InvalidFieldSet', `${where}: fieldsType is ${JSON.stringify(fieldsType)}, not "FieldsV1".`)
+    throw new MusterError(
+      kubeErrors.InvalidFieldSet,
+      `${where}: fieldsType is ${JSON.stringify(fieldsType)}, not "FieldsV1".`,
+    )
   }
   try {
     return { manager, operation, apiVersion, subresource, time, fields: decodeFields(fieldsV1) }
   } catch (cause) {
     if (!isMusterError(cause)) throw cause
-    throw new MusterError('InvalidFieldSet', `${where}: ${cause.message}`, { cause })
+    throw new MusterError(kubeErrors.InvalidFieldSet, `${where}: ${cause.message}`, { cause })
   }
 }
 

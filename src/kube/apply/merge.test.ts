@@ -29,7 +29,7 @@ const mergeTags = (live: readonly string[], applied: readonly string[]): Json =>
   (merge({ tags: live }, { tags: applied }) as { readonly tags: Json }).tags
 
 describe('merging', () => {
-  it('joins maps and items, the applied value wins where both have one', () => {
+  it('merges maps and items; the applied value wins', () => {
     const live = { a: '1', labels: { p: '1', q: '1' }, items: [{ name: 'm', v: '1', w: '1' }] }
     const applied = { labels: { q: '2', r: '2' }, items: [{ name: 'm', v: '2' }, { name: 'n' }] }
     expect(merge(live, applied)).toEqual({
@@ -39,12 +39,12 @@ describe('merging', () => {
     })
   })
 
-  it('replaces what is atomic', () => {
+  it('replaces atomic values', () => {
     const live = { args: ['a', 'b'], atomic: { x: '1' } }
     expect(merge(live, { args: ['c'], atomic: { y: '1' } })).toEqual({ args: ['c'], atomic: { y: '1' } })
   })
 
-  it('lets null and empty replace each other, but remove nothing that has content', () => {
+  it('lets null and empty replace each other, but not a value with content', () => {
     expect(merge({ labels: { a: '1' }, tags: ['x'] }, { labels: null, tags: [] })).toEqual({
       labels: { a: '1' },
       tags: ['x'],
@@ -56,7 +56,7 @@ describe('merging', () => {
     })
   })
 
-  it('gives the live value itself back when it changes nothing', () => {
+  it('returns the live value itself when nothing changes', () => {
     const live = { labels: { a: '1' }, items: [{ name: 'm', v: '1' }], args: ['x'], atomic: { x: '1' } }
     expect(merge(live, structuredClone(live))).toBe(live)
     expect(merge(live, { labels: {}, args: ['x'] })).toBe(live)
@@ -65,12 +65,12 @@ describe('merging', () => {
     expect(items).toBe(live.items)
   })
 
-  it('lets a value become another kind where the schema leaves it open', () => {
+  it('lets a value change its type where the schema allows any', () => {
     expect(mergeValues({ x: { y: 1 } }, { x: [1] }, deduced)).toEqual({ x: [1] })
     expect(mergeValues({ x: [1] }, { x: { y: 1 } }, deduced)).toEqual({ x: { y: 1 } })
   })
 
-  it('is not fooled by names that every object has', () => {
+  it('handles names of Object.prototype', () => {
     const live = JSON.parse('{"labels":{"__proto__":"1"}}') as Json
     const applied = JSON.parse('{"labels":{"constructor":"2"}}') as Json
     expect(JSON.stringify(merge(live, applied))).toBe('{"labels":{"__proto__":"1","constructor":"2"}}')
@@ -101,7 +101,7 @@ describe('the order of merged items', () => {
 
   const tags = (): fc.Arbitrary<string[]> => fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'))
 
-  it('keeps the applied order, has every item once, and repeats itself', () => {
+  it('keeps the applied order, contains every item once, and is idempotent', () => {
     fc.assert(
       fc.property(tags(), tags(), (live, applied) => {
         const merged = mergeTags(live, applied) as readonly string[]
@@ -112,7 +112,7 @@ describe('the order of merged items', () => {
     )
   })
 
-  it('keeps the live order of what only the live list has', () => {
+  it('keeps the live order of items that are only in the live list', () => {
     fc.assert(
       fc.property(tags(), tags(), (live, applied) => {
         const own = live.filter((tag) => !applied.includes(tag))

@@ -23,7 +23,7 @@ const elements = (): fc.Arbitrary<PathElement> =>
   )
 
 describe('an element', () => {
-  it('survives being written and read', () => {
+  it('round-trips', () => {
     fc.assert(
       fc.property(elements(), (element) => {
         expect(decodeElement(encodeElement(element))).toEqual(element)
@@ -31,7 +31,7 @@ describe('an element', () => {
     )
   })
 
-  it('is the same as another exactly when their text is', () => {
+  it('equals another one exactly when their text is equal', () => {
     fc.assert(
       fc.property(elements(), elements(), (a, b) => {
         expect(compareElements(a, b) === 0).toBe(encodeElement(a) === encodeElement(b))
@@ -39,7 +39,7 @@ describe('an element', () => {
     )
   })
 
-  it('is written as the server writes it', () => {
+  it('is formatted as on the server', () => {
     const key = keyElement([
       { name: 'protocol', value: 'TCP' },
       { name: 'containerPort', value: 80 },
@@ -50,25 +50,25 @@ describe('an element', () => {
     expect(encodeElement({ kind: 'value', value: 9007199254740993n })).toBe('v:9007199254740993')
   })
 
-  it('keeps integers that are too long for a double', () => {
+  it('keeps integers that are too large for a double', () => {
     expect(decodeElement('v:9007199254740993')).toEqual({ kind: 'value', value: 9007199254740993n })
     expect(decodeElement('k:{"id":-9223372036854775808}')).toEqual(
       keyElement([{ name: 'id', value: -9223372036854775808n }]),
     )
   })
 
-  it('of a kind that only a newer server knows is passed over', () => {
+  it('of an unknown type is skipped', () => {
     expect(decodeElement('x:something')).toBeUndefined()
   })
 
   it.each(['', 'f', 'name', 'v:', 'v:{', 'k:[]', 'k:"a"', 'k:{"a":1} ,', 'i:one', 'i:'])(
-    'that makes no sense is refused: %j',
+    'that is invalid is rejected: %j',
     (text) => {
       expect(() => decodeElement(text)).toThrow(expect.objectContaining({ name: 'InvalidFieldSet' }))
     },
   )
 
-  it('comes by kind, then among its own: 9 before 8080', () => {
+  it('is ordered by type, then by value: 9 before 8080', () => {
     const texts = ['i:2', 'v:"b"', 'k:{"port":8080}', 'k:{"port":9}', 'f:b', 'f:a', 'v:1', 'i:10', 'k:{"port":9,"z":1}']
     const sorted = texts.map((text) => decodeElement(text) as PathElement).toSorted(compareElements)
     expect(sorted.map(encodeElement)).toEqual([
@@ -85,15 +85,15 @@ describe('an element', () => {
   })
 })
 
-describe('a path in print', () => {
-  it('reads as in messages of the server', () => {
+describe('a formatted path', () => {
+  it('looks as in messages of the server', () => {
     const path = ['f:spec', 'f:ports', 'k:{"port":80,"protocol":"TCP"}', 'f:tags', 'v:"x"', 'i:3']
     expect(formatPath(path.map((text) => decodeElement(text) as PathElement))).toBe(
       '.spec.ports[port=80,protocol="TCP"].tags[="x"][3]',
     )
   })
 
-  it('quotes text and shows numbers as Go does', () => {
+  it('quotes text and formats numbers as Go does', () => {
     const shown = (value: string | number | boolean | null): string => formatPath([{ kind: 'value', value }])
     expect(shown('a"b\\c\n\u0007\u0001é\u00a0\u200b\u{e0001}')).toBe(
       String.raw`[="a\"b\\c\n\a\x01é\u00a0\u200b\U000e0001"]`,

@@ -5,7 +5,8 @@
  * An element has two text forms: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0` in managedFields, and `.name`, `[name="a"]`,
  * `[="x"]`, `[0]` in messages.
  */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
 import { canonicalJson, compareJson, compareText } from './canonical.ts'
 
@@ -102,7 +103,7 @@ function decodeValue(text: string, content: string): Json {
 }
 
 function invalid(text: string, why: string, cause?: unknown): MusterError {
-  return new MusterError('InvalidFieldSet', `${JSON.stringify(text)}: ${why}.`, { cause })
+  return new MusterError(kubeErrors.InvalidFieldSet, `${JSON.stringify(text)}: ${why}.`, { cause })
 }
 
 /** The path as the server prints it: `.spec.containers[name="a"].image`. */

@@ -87,7 +87,7 @@ describe('pruning', () => {
     expect(pruned(spec, item('m', { '.': {}, 'f:name': {} }), {}, theirs)).toEqual({ a: '1', items: null })
   })
 
-  it('has nothing to do when all is applied again', () => {
+  it('changes nothing when all fields are applied again', () => {
     const merged = { apiVersion: 'v1', value: { spec: { a: '1' } }, shape }
     const last = owner('m', { 'f:a': {} })
     expect(pruneApplied(merged, last, new Map([[managerId(last), last]]), (object) => object)).toBe(merged)

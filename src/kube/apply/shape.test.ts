@@ -62,13 +62,13 @@ describe('lists', () => {
 })
 
 describe('maps', () => {
-  it('are granular unless marked, also where the mark stands beside a reference', () => {
+  it('are granular unless marked, also where the mark is beside a reference', () => {
     expect(builtinField(ref('test.Selector'))?.map?.atomic).toBe(false)
     expect(builtinField(ref('test.Selector', { 'x-kubernetes-map-type': 'atomic' }))?.map?.atomic).toBe(true)
     expect(builtinField(ref('test.Selector'))?.map?.atomic).toBe(false)
   })
 
-  it('tell declared fields from allowed ones and unknown ones', () => {
+  it('distinguish declared, allowed and unknown fields', () => {
     const struct = customField({ type: 'object', properties: { a: { type: 'string' } } })?.map as MapShape
     expect([struct.declares('a'), struct.declares('b'), struct.declares('constructor')]).toEqual([true, false, false])
     expect([struct.field('a'), struct.field('b')]).toEqual([{ scalar: 'string' }, undefined])
@@ -76,13 +76,13 @@ describe('maps', () => {
     expect([open.declares('a'), open.field('a')]).toEqual([false, { scalar: 'number' }])
   })
 
-  it('without any word about their fields hold whatever there is', () => {
+  it('without declared fields may contain anything', () => {
     expect(customField({ type: 'object' })?.map?.field('x')).toBe(deduced)
     expect(customField({ type: 'object', additionalProperties: true })?.map?.field('x')).toBe(deduced)
     expect(customField({ type: 'object', additionalProperties: false })?.map?.field('x')).toBeUndefined()
   })
 
-  it('that keep unknown fields make all below them keep theirs, but not a type of its own', () => {
+  it('that preserve unknown fields do so for all levels below, but not for a separate type', () => {
     const inner: Schema = { type: 'object', properties: { a: { type: 'string' } } }
     const keeping: Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
     const outer = customField({ ...keeping, properties: { inner } })?.map as MapShape
@@ -98,8 +98,8 @@ describe('maps', () => {
   })
 })
 
-describe('other places', () => {
-  it('scalars are what their type says, and anything where a format or no type leaves it open', () => {
+describe('other values', () => {
+  it('scalars have their declared type, and any type where a format or no type is declared', () => {
     expect(customField({ type: 'integer' })).toEqual({ scalar: 'number' })
     expect(customField({ type: 'boolean' })).toEqual({ scalar: 'boolean' })
     expect(customField({ type: 'string', format: 'byte' })).toEqual({ scalar: 'string' })
@@ -109,12 +109,12 @@ describe('other places', () => {
     expect(builtinField(ref('io.k8s.apimachinery.pkg.api.resource.Quantity'))).toEqual({ scalar: 'any' })
   })
 
-  it('a place without a type may be a scalar, an atomic list or a granular map', () => {
+  it('a value without a type may be a scalar, an atomic list or a granular map', () => {
     const any = customField({ 'x-kubernetes-preserve-unknown-fields': true })
     expect(any).toMatchObject({ scalar: 'any', list: { atomic: true }, map: { atomic: false } })
   })
 
-  it('a raw extension is one thing', () => {
+  it('a raw extension is atomic', () => {
     const raw = builtinField(ref('io.k8s.apimachinery.pkg.runtime.RawExtension'))
     expect(raw).toMatchObject({ scalar: 'any', list: { atomic: true }, map: { atomic: true } })
   })
@@ -139,7 +139,7 @@ describe('objects', () => {
     }
   })
 
-  it('are worked out once', () => {
+  it('are computed once', () => {
     const schema: Schema = {
       type: 'object',
       properties: { a: { type: 'object', properties: { b: { type: 'string' } } } },

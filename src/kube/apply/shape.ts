@@ -10,7 +10,8 @@
  * A place without a type in its schema accepts any of them, each with its own rules. Without a schema, maps are granular and
  * lists atomic: the deduced shape.
  */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 import type { Json } from '../json.ts'
 import { type Definitions, resolveSchema, type Schema } from '../schema.ts'
 import { zeroFieldName, zerosOf } from './zeros.ts'
@@ -69,7 +70,7 @@ export const deduced: ApplyShape = {
  */
 export function memberShape(map: MapShape, name: string): ApplyShape {
   const shape = map.field(name)
-  if (!shape) throw new MusterError('SchemaMismatch', `.${name}: field not declared in schema`)
+  if (!shape) throw new MusterError(kubeErrors.SchemaMismatch, `.${name}: field not declared in schema`)
   return shape
 }
 

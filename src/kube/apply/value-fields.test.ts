@@ -42,18 +42,18 @@ describe('the fields of a value', () => {
     expect(fields({ labels: { p: 'q' } })).toEqual({ 'f:labels': { 'f:p': {} } })
   })
 
-  it('items of a list count as such and through their fields', () => {
+  it('items of a list count themselves and through their fields', () => {
     expect(fields({ items: [{ name: 'm', v: 'x' }], tags: ['t'] })).toEqual({
       'f:items': { 'k:{"name":"m"}': { '.': {}, 'f:name': {}, 'f:v': {} } },
       'f:tags': { 'v:"t"': {} },
     })
   })
 
-  it('what is atomic is one field', () => {
+  it('an atomic value is one field', () => {
     expect(fields({ args: ['x', 'y'], atomic: { x: '1' } })).toEqual({ 'f:args': {}, 'f:atomic': {} })
   })
 
-  it('what is there but empty counts, unless it is a list: that has no items to count', () => {
+  it('an empty value counts, unless it is a list, which has no items', () => {
     expect(fields({ a: null, labels: {}, sub: {}, atomic: null, items: null, tags: [], args: [] })).toEqual({
       'f:a': {},
       'f:labels': {},
@@ -78,14 +78,14 @@ describe('the fields of a value', () => {
     })
   })
 
-  it('are not fooled by names that every object has', () => {
+  it('handle names of Object.prototype', () => {
     const value = JSON.parse('{"labels":{"__proto__":"1","constructor":"2"}}') as Json
     expect(fields(value)).toEqual({ 'f:labels': { 'f:__proto__': {}, 'f:constructor': {} } })
   })
 })
 
 describe('declared fields', () => {
-  it('join the set when something below them is in it; items of maps and lists do not', () => {
+  it('join the set when one of their children is in it; items of maps and lists do not', () => {
     const set = decodeFields({
       'f:sub': { 'f:x': {} },
       'f:labels': { 'f:p': {} },
@@ -101,7 +101,7 @@ describe('declared fields', () => {
   })
 })
 
-describe('a set written under an older schema', () => {
+describe('a set from an older schema', () => {
   const atomic = { 'x-kubernetes-map-type': 'atomic' } as const
   const today = specShape({
     sub: struct({ x: text, y: text }, atomic),
@@ -110,7 +110,7 @@ describe('a set written under an older schema', () => {
     free: { type: 'object', ...atomic },
   })
 
-  it('owns the whole of what became atomic', () => {
+  it('owns all of a value that became atomic', () => {
     const set = decodeFields({
       'f:sub': { 'f:x': {} },
       'f:items': { 'k:{"name":"m"}': { '.': {}, 'f:name': {} } },
@@ -123,7 +123,7 @@ describe('a set written under an older schema', () => {
     })
   })
 
-  it('stays as it is where nothing changed, the schema lacks the field, or says nothing of its content', () => {
+  it('stays unchanged where nothing changed, the schema lacks the field, or does not describe its content', () => {
     const set = decodeFields({ 'f:sub': {}, 'f:gone': { 'f:x': {} }, 'f:free': { 'f:x': {} } })
     expect(reshapeFields(set, today)).toBe(set)
     expect(reshapeFields(set, deduced)).toBe(set)

@@ -3,7 +3,7 @@ import type { Json } from '../json.ts'
 import { deduced, shapeOf } from './shape.ts'
 import { asList, asMap, isEmptyMap, kindIn, valueNames, setMember, valueKind } from './value.ts'
 
-describe('the kind of a value', () => {
+describe('the type of a value', () => {
   const list = shapeOf({ type: 'object', properties: { it: { type: 'array', items: {} } } }).map?.field('it') ?? deduced
 
   it('is its own where the shape allows it', () => {
@@ -17,25 +17,25 @@ describe('the kind of a value', () => {
     ])
   })
 
-  it('is open for what holds nothing, and then that of a map', () => {
+  it('is undetermined for empty values, and then that of a map', () => {
     expect([null, undefined].map((value) => valueKind(deduced, value))).toEqual(['open', 'open'])
     expect(kindIn(deduced, null)).toBe('map')
   })
 
-  it('is that of the shape where there is but one', () => {
+  it('is that of the shape if that allows only one', () => {
     expect([null, undefined, 'x', {}].map((value) => valueKind(list, value))).toEqual(['list', 'list', 'list', 'list'])
   })
 })
 
 describe('maps', () => {
-  it('have only the members that are there', () => {
+  it('have own members only', () => {
     expect(valueNames({ a: 1, b: undefined, c: null })).toEqual(['a', 'c'])
     expect(isEmptyMap({ b: undefined })).toBe(true)
     expect(isEmptyMap(undefined)).toBe(true)
     expect(isEmptyMap({ c: null })).toBe(false)
   })
 
-  it('and lists are not mistaken for each other, nor null for either', () => {
+  it('and lists are distinguished, and null from both', () => {
     expect([asMap({}), asMap([]), asMap(null), asMap('x')]).toEqual([{}, undefined, undefined, undefined])
     expect([asList([]), asList({}), asList(null)]).toEqual([[], undefined, undefined])
   })

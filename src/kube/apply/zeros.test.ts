@@ -3,7 +3,7 @@ import { builtinDefinitions, builtinSchema } from '../builtin.ts'
 import type { Json } from '../json.ts'
 import { type ApplyShape, shapeOf } from './shape.ts'
 
-/** An object that nobody wrote a field of. */
+/** An object of which no field is set. */
 function zero(shape: ApplyShape | undefined): Json {
   const fields = [...(shape?.map?.zeros ?? [])].map(([name, value]): [string, Json] => {
     const isStruct = typeof value === 'object' && value !== null
@@ -15,7 +15,7 @@ function zero(shape: ApplyShape | undefined): Json {
 const builtin = (group: string, version: string, kind: string): ApplyShape =>
   shapeOf(builtinSchema({ group, version, kind }), builtinDefinitions())
 
-describe('what is always there', () => {
+describe('fields that are always present', () => {
   it.each([
     ['', 'v1', 'ConfigMap', { metadata: {} }],
     ['', 'v1', 'Pod', { metadata: {}, spec: { containers: null }, status: {} }],
@@ -58,7 +58,7 @@ describe('what is always there', () => {
     expect(zero(builtin(group, version, kind))).toEqual(expected)
   })
 
-  it('in a custom object is nothing, whatever its schema defaults and requires', () => {
+  it('in a custom object are none, whatever its schema defaults and requires', () => {
     const spec = { type: 'object', default: {}, properties: { a: { type: 'string', default: 'x' } } } as const
     expect(zero(shapeOf({ type: 'object', required: ['spec'], properties: { spec } }))).toEqual({})
   })

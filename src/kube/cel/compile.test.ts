@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../json.ts'
-import { celAuthorizer, celRequestResource, authorizerType, resourceCheckType } from './authorizer.ts'
-import type { CelAuthorizerQuestion } from './authorizer.ts'
+import { celAuthorizer, celRequestResource, authorizerType, resourceCheckType } from './library/authorizer.ts'
+import type { CelAuthorizerQuestion } from './library/authorizer.ts'
 import { type CelBudget, type CelVariables, compileCel } from './compile.ts'
-import { celTypeOfSchema } from './environment.ts'
-import { CelCompileError, CelCostError, CelRuntimeError } from './error.ts'
-import { type CelType, dynType, intType, objectTypeOf, optionalOf, stringType } from './type.ts'
-import { CelOptional, type CelValue, optionalNone } from './value.ts'
+import { celTypeOfSchema } from './check/environment.ts'
+import { CelCompileError, CelCostError, CelRuntimeError } from './value/error.ts'
+import { type CelType, dynType, intType, objectTypeOf, optionalOf, stringType } from './value/type.ts'
+import { CelOptional, type CelValue, optionalNone } from './value/value.ts'
 
 const run = (
   text: string,
@@ -16,13 +16,13 @@ const run = (
 ): CelValue => compileCel(text, { variables: types }).evaluate(values, budget)
 
 describe('a compiled expression', () => {
-  it('says which variables it looks at and what type it has', () => {
+  it('reports its variables and its type', () => {
     const program = compileCel('self + 1 > oldSelf', { variables: { self: intType, oldSelf: intType, other: intType } })
     expect([...program.references]).toEqual(['self', 'oldSelf'])
     expect(program.resultType.kind).toBe('bool')
   })
 
-  it('is refused with every mistake, its place and its line', () => {
+  it('is rejected with every error, its location and its line', () => {
     const issues = [
       "ERROR: <input>:1:1: undeclared reference to 'x' (in container '')\n | x ==\n | ^",
       "ERROR: <input>:2:3: undeclared reference to 'y' (in container '')\n |   y.z\n | ..^",
@@ -30,7 +30,7 @@ describe('a compiled expression', () => {
     expect(() => compileCel('x ==\n  y.z', { variables: {} })).toThrow(new CelCompileError(issues))
   })
 
-  it('takes its variables from an object or a Map, and fails when one has no value', () => {
+  it('takes its variables from an object or a Map, and fails when one is missing', () => {
     expect(run('x + 1', { x: intType }, { x: 1 })).toBe(2)
     expect(run('x + 1', { x: intType }, new Map([['x', 1]]))).toBe(2)
     expect(() => run('x + 1', { x: intType }, {})).toThrow('no such attribute(s): x')
@@ -43,7 +43,7 @@ describe('a compiled expression', () => {
     expect(run('oldSelf.value()', types, { oldSelf: new CelOptional('a') })).toBe('a')
   })
 
-  it('can be evaluated again and again, nested loops and all', () => {
+  it('can be evaluated repeatedly, including nested loops', () => {
     const program = compileCel('xs.map(x, xs.filter(y, y < x).map(y, x * 10 + y))', { variables: { xs: dynType } })
     const show = (): string => JSON.stringify(flat(program.evaluate({ xs: [1, 2, 3] })))
     expect(show()).toBe('[[],[21],[31,32]]')
@@ -65,7 +65,7 @@ describe('data without a schema', () => {
   }
   const ask = (text: string): CelValue => run(text, { object: dynType }, { object })
 
-  it('is taken as it is', () => {
+  it('is used unchanged', () => {
     expect(ask('object.spec.replicas + 1')).toBe(4)
     expect(ask('type(object.spec.ratio) == double')).toBe(true)
     expect(ask('object.spec.big == 9007199254740993')).toBe(true)
@@ -75,34 +75,34 @@ describe('data without a schema', () => {
     expect(() => ask('object.spec.nope')).toThrow('no such key: nope')
   })
 
-  it('has the keys that it has, and none of JavaScript', () => {
+  it('has its own keys, and none of JavaScript', () => {
     expect(ask('has(object.constructor) || has(object.spec.toString)')).toBe(false)
     expect(ask("'hasOwnProperty' in object")).toBe(false)
   })
 
-  it('is unequal to what is of another type', () => {
+  it('is unequal to values of another type', () => {
     expect(ask('object.spec.items == 1')).toBe(false)
     expect(ask('object.spec == object.metadata')).toBe(false)
     expect(ask("object.spec.items == [dyn(1), dyn('two'), dyn(null)]")).toBe(true)
   })
 })
 
-describe('data of a schema', () => {
+describe('data with a schema', () => {
   const self = celTypeOfSchema({ type: 'object', properties: { count: { type: 'integer' } } }, { isRoot: true })!
 
-  it('shows what every object has at its root', () => {
+  it('contains the root fields of every object', () => {
     const object = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a', uid: 'u' }, count: 1 }
     expect(run("self.kind == 'Thing' && self.metadata.name == 'a'", { self }, { self: object })).toBe(true)
     expect(() => run('self.metadata.uid', { self }, { self: object })).toThrow("undefined field 'uid'")
   })
 
-  it('fails where it is not what the schema says', () => {
+  it('fails where it does not match the schema', () => {
     expect(() => run('self.count', { self }, { self: { count: 'x' } })).toThrow(
       'invalid data, expected int, got string',
     )
   })
 
-  it('is not exposed where the schema says nothing', () => {
+  it('is not accessible where the schema does not describe it', () => {
     expect(celTypeOfSchema({ 'x-kubernetes-preserve-unknown-fields': true })).toBeUndefined()
     expect(celTypeOfSchema({ type: 'array', items: { 'x-kubernetes-preserve-unknown-fields': true } })).toBeUndefined()
   })
@@ -117,7 +117,7 @@ describe('data of a schema', () => {
 })
 
 describe('an object type', () => {
-  it('describes variables that no schema does', () => {
+  it('declares variables without a schema', () => {
     const request = objectTypeOf('kubernetes.AdmissionRequest', { operation: stringType, dryRun: dynType })
     expect(run("request.operation == 'CREATE'", { request }, { request: { operation: 'CREATE' } })).toBe(true)
     expect(() => run('request.nope', { request })).toThrow("undefined field 'nope'")
@@ -132,7 +132,7 @@ describe('the authorizer', () => {
   })
   const ask = (text: string): CelValue => run(text, { authorizer: authorizerType }, { authorizer })
 
-  it('is asked about resources, paths and service accounts', () => {
+  it('checks resources, paths and service accounts', () => {
     expect(
       ask(
         "authorizer.group('apps').resource('deployments').subresource('scale').namespace('n').name('d').check('get').allowed()",
@@ -156,7 +156,7 @@ describe('the authorizer', () => {
     expect(ask("authorizer.path('/a').check('get').errored()")).toBe(false)
   })
 
-  it('refuses questions about nothing', () => {
+  it('rejects checks without a resource or path', () => {
     expect(() => ask("authorizer.group('').resource(' ').check('get').allowed()")).toThrow('resource must not be empty')
     expect(() => ask("authorizer.serviceAccount('ns', 'A B').path('/').check('get').allowed()")).toThrow(
       'Invalid service account name',
@@ -174,7 +174,7 @@ describe('the authorizer', () => {
     ).toBe(true)
   })
 
-  it('may be asked twice, not three times', () => {
+  it('may be called twice, not three times', () => {
     const check = "authorizer.path('/a').check('get').allowed()"
     expect(ask(`${check} && ${check}`)).toBe(true)
     expect(() => ask(`${check} && ${check} && ${check}`)).toThrow(CelCostError)
@@ -182,13 +182,13 @@ describe('the authorizer', () => {
 })
 
 describe('cost', () => {
-  it('is taken from the budget', () => {
+  it('is subtracted from the budget', () => {
     const budget = { remaining: 1000 }
     run('x + 1 < 5', { x: intType }, { x: 1 }, budget)
     expect(budget.remaining).toBe(997)
   })
 
-  it('ends an evaluation at its limit, whatever the expression makes of errors', () => {
+  it('ends an evaluation at its limit, even if the expression handles errors', () => {
     const budget = { remaining: 10_000_000 }
     const many = 'lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))'
     expect(() => run(`${many} || true`, {}, {}, budget)).toThrow('operation cancelled: actual cost limit exceeded')

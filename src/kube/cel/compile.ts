@@ -8,20 +8,20 @@
  * {@link CelCompileError} at compile time; unsuitable data throws a {@link CelRuntimeError} at run time.
  */
 import type { Json } from '../json.ts'
-import { type CheckedExpression, checkCel } from './check.ts'
-import { closureOf } from './closure.ts'
-import { estimateCost } from './cost-estimate.ts'
-import type { CelEnvironment } from './environment.ts'
-import { CelCompileError } from './error.ts'
-import type { CelExpression } from './expression.ts'
-import type { EvaluationFrame } from './frame.ts'
-import { celValueOf } from './json-value.ts'
-import { parseExpression } from './parser.ts'
-import type { SchemaSize } from './size.ts'
-import { type Issue, describeIssues } from './source.ts'
-import { countingSteps } from './steps.ts'
-import type { CelType } from './type.ts'
-import { validateExpression } from './validate.ts'
+import { type CheckedExpression, checkCel } from './check/check.ts'
+import { closureOf } from './evaluate/closure.ts'
+import { estimateCost } from './cost/cost-estimate.ts'
+import type { CelEnvironment } from './check/environment.ts'
+import { CelCompileError } from './value/error.ts'
+import type { CelExpression } from './syntax/expression.ts'
+import type { EvaluationFrame } from './evaluate/frame.ts'
+import { celValueOf } from './evaluate/json-value.ts'
+import { parseExpression } from './syntax/parser.ts'
+import type { SchemaSize } from './cost/size.ts'
+import { type Issue, describeIssues } from './syntax/source.ts'
+import { countingSteps } from './value/steps.ts'
+import type { CelType } from './value/type.ts'
+import { validateExpression } from './check/validate.ts'
 import {
   CelDouble,
   CelDuration,
@@ -33,7 +33,7 @@ import {
   CelTypeValue,
   CelUint,
   type CelValue,
-} from './value.ts'
+} from './value/value.ts'
 
 /** Cost limit of one evaluation. */
 const celCallLimit = 1_000_000

@@ -26,7 +26,7 @@ const mostMessages = 400_000
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** @throws InvalidProtobuf */
-export function openEnvelope(bytes: Uint8Array): Envelope {
+function openEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length === 0) throw malformedProtobuf('empty data')
   if (!isProtobuf(bytes))
     throw malformedProtobuf('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')

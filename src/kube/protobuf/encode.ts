@@ -2,7 +2,8 @@
  * Encodes objects of built-in kinds to protobuf, byte for byte as Go does: fields in the order of their numbers, non-pointers
  * even if they are zero, map keys sorted.
  */
-import { isMusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError } from '../muster-error.ts'
 import { ownMember } from '../json-member.ts'
 import { type Json, type JsonObject, isJsonObject } from '../json.ts'
 import { wireTypeOf } from './decode.ts'
@@ -22,26 +23,9 @@ export function encodeProtobuf(object: JsonObject): Uint8Array | undefined {
   try {
     return seal(apiVersion, kind, (writer) => writeMessage(message, object, writer))
   } catch (error) {
-    if (isMusterError(error, 'InvalidProtobuf')) return undefined
+    if (isMusterError(error, kubeErrors.InvalidProtobuf)) return undefined
     throw error
   }
-}
-
-/** One watch event: its object has its own envelope. Each event is preceded by its length in four bytes. */
-export function encodeWatchEvent(type: string, object: JsonObject): Uint8Array | undefined {
-  const inner = encodeProtobuf(object)
-  return (
-    inner &&
-    seal('v1', 'WatchEvent', (writer) => {
-      const before = writer.length
-      writer.data(inner)
-      writer.tag(1, delimited)
-      writer.varint(writer.length - before)
-      writer.tag(2, delimited)
-      writer.text(type)
-      writer.tag(1, delimited)
-    })
-  )
 }
 
 const prefix = Uint8Array.of(107, 56, 115, 0)

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { isMusterError } from '../muster-error.ts'
 import type { Json, JsonObject } from '../json.ts'
-import { decodeProtobuf, openEnvelope } from './decode.ts'
-import { encodeProtobuf, encodeWatchEvent } from './encode.ts'
+import { decodeProtobuf } from './decode.ts'
+import { encodeProtobuf } from './encode.ts'
 import { type ProtobufField, type Message, messageNamed, messageOfKind } from './table.ts'
 
 const kinds: readonly (readonly [string, string])[] = [
@@ -26,7 +27,7 @@ const kinds: readonly (readonly [string, string])[] = [
 ]
 
 describe('an object in protobuf', () => {
-  it('is the same object when it comes back, whatever it holds', () => {
+  it('round-trips', () => {
     for (const [apiVersion, kind] of kinds)
       fc.assert(
         fc.property(objectOf(apiVersion, kind), (object) => {
@@ -39,7 +40,7 @@ describe('an object in protobuf', () => {
       )
   })
 
-  it('shows what a pointer holds even if it is zero, and drops an empty value where Go does', () => {
+  it('shows pointers to zero, and omits empty values where Go does', () => {
     const decoded = decodeProtobuf(
       encodeProtobuf({
         apiVersion: 'apps/v1',
@@ -62,7 +63,7 @@ describe('an object in protobuf', () => {
     })
   })
 
-  it('keeps integers beyond 2^53, bytes, and keys that mean something to JavaScript', () => {
+  it("keeps integers beyond 2^53, bytes, and JavaScript's special keys", () => {
     const config: JsonObject = {
       kind: 'ConfigMap',
       apiVersion: 'v1',
@@ -76,51 +77,43 @@ describe('an object in protobuf', () => {
     expect(({} as Record<string, unknown>)['p']).toBeUndefined()
   })
 
-  it('is merged member by member where an inner message comes twice, as protobuf wants it', () => {
+  it('is merged by member where an inner message occurs twice, as protobuf requires', () => {
     // metadata {name: "a"}, metadata {namespace: "b"}
     const bytes = envelope('v1', 'ConfigMap', [0x0a, 3, 0x0a, 1, 0x61, 0x0a, 3, 0x1a, 1, 0x62])
     expect(decodeProtobuf(bytes)).toMatchObject({ metadata: { name: 'a', namespace: 'b' } })
   })
 
-  it('may hold fields that nobody knows', () => {
+  it('may contain unknown fields', () => {
     const bytes = envelope('v1', 'ConfigMap', [0xf8, 0x07, 1, 0xfa, 0x07, 1, 0, 0xfb, 0x07, 0x08, 1, 0xfc, 0x07])
     expect(decodeProtobuf(bytes)).toEqual({ kind: 'ConfigMap', apiVersion: 'v1', metadata: {} })
   })
 
-  it('is undefined where its kind is not built in, and cannot be written then', () => {
+  it('is undefined for kinds that are not built in, and cannot be encoded then', () => {
     expect(decodeProtobuf(envelope('example.com/v1', 'Thing', []))).toBeUndefined()
     expect(decodeProtobuf(envelope('v1', '__proto__', []))).toBeUndefined()
     expect(decodeProtobuf(envelope('constructor', 'Pod', []))).toBeUndefined()
     expect(encodeProtobuf({ apiVersion: 'example.com/v1', kind: 'Thing' })).toBeUndefined()
   })
 
-  it('cannot be written with a member of another type', () => {
+  it('cannot be encoded with a member of another type', () => {
     expect(encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', data: { a: 1 } })).toBeUndefined()
     expect(encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', data: ['a'] })).toBeUndefined()
     expect(encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: 'a' })).toBeUndefined()
   })
-
-  it('of a watch has an envelope inside of its event', () => {
-    const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' } }
-    const { kind, message } = openEnvelope(encodeWatchEvent('ADDED', object)!)
-    expect(kind).toBe('WatchEvent')
-    const inner = Buffer.from(message).indexOf('k8s\0')
-    expect(decodeProtobuf(message.subarray(inner))).toEqual(object)
-  })
 })
 
-describe('bytes that are no object', () => {
+describe('invalid bytes', () => {
   const refused = (bytes: Uint8Array): string => {
     try {
       decodeProtobuf(bytes)
       return ''
     } catch (error) {
-      if (isMusterError(error, 'InvalidProtobuf')) return error.message
+      if (isMusterError(error, kubeErrors.InvalidProtobuf)) return error.message
       throw error
     }
   }
 
-  it('are refused in the words of the real server', () => {
+  it('are rejected with the message of the real server', () => {
     expect(refused(new Uint8Array())).toContain('empty data')
     expect(refused(Buffer.from('{}'))).toContain('expected prefix [107 56 115 0]')
     expect(refused(Buffer.from('k8s\0'))).toContain('empty body')
@@ -139,14 +132,14 @@ describe('bytes that are no object', () => {
     ).toContain('integer overflow')
   })
 
-  it('never ask for more memory than they have: a length beyond the end is refused at once', () => {
+  it('never allocate more than their length: a length beyond the end is rejected at once', () => {
     expect(refused(envelope('v1', 'ConfigMap', [0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]))).toContain('unexpected EOF')
     expect(refused(envelope('v1', 'ConfigMap', [0x0a, ...Array.from({ length: 9 }, () => 0xff), 1]))).toContain(
       'negative',
     )
   })
 
-  it('never go deeper than the stack: neither messages nor groups', () => {
+  it('never exceed the stack, by messages or groups', () => {
     // A definition whose schema holds itself (not, field 28) a thousand times.
     let schema: Buffer = Buffer.alloc(0)
     for (let level = 0; level < 1000; level++) schema = tagged(28, schema)
@@ -163,12 +156,12 @@ describe('bytes that are no object', () => {
     ).toContain('too deep')
   })
 
-  it('never grow without bound: a million empty messages are refused', () => {
+  it('never grow without bound: a million empty messages are rejected', () => {
     const containers = Buffer.alloc(2_000_000, Buffer.from([0x12, 0]))
     expect(refused(envelope('v1', 'Pod', tagged(2, containers)))).toContain('more than')
   })
 
-  it('are refused or read, cut anywhere and changed anywhere, and nothing else happens', () => {
+  it('truncated or modified anywhere, are rejected or decoded', () => {
     for (const [apiVersion, kind] of kinds) {
       const [object] = fc.sample(objectOf(apiVersion, kind), { numRuns: 1, seed: 7 })
       const bytes = Buffer.from(encodeProtobuf(object!)!)
@@ -188,7 +181,7 @@ describe('bytes that are no object', () => {
     }
   })
 
-  it('that are noise after a good beginning are refused or read', () => {
+  it('after a valid beginning are rejected or decoded', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(...kinds), (noise, [apiVersion, kind]) => {
         refused(envelope(apiVersion, kind, noise))

@@ -3,10 +3,11 @@
  * string, a Time is formatted, and raw JSON inside of protobuf is itself.
  */
 import { type Json, parseJson, stringifyJson } from '../json.ts'
-import { formatDuration, parseDuration, parseTime } from '../duration.ts'
-import { type MusterError, isMusterError } from '../errors.ts'
+import { formatDuration, parseDuration, parseTime } from '../units/duration.ts'
+import { kubeErrors } from '../errors.ts'
+import { type MusterError, isMusterError } from '../muster-error.ts'
 import { isJsonArray } from '../json-member.ts'
-import { storedQuantity } from '../quantity.ts'
+import { storedQuantity } from '../units/quantity.ts'
 import type { Special } from './table.ts'
 import { WireReader, type WireWriter, delimited, malformedProtobuf, varint } from './wire.ts'
 
@@ -61,7 +62,7 @@ function decodeQuantity(bytes: Uint8Array): Json {
   try {
     return storedQuantity(text)
   } catch (error) {
-    if (isMusterError(error, 'InvalidQuantity')) throw malformedProtobuf(error.message)
+    if (isMusterError(error, kubeErrors.InvalidQuantity)) throw malformedProtobuf(error.message)
     throw error
   }
 }

@@ -5,7 +5,8 @@
  * This file does not know the meaning of fields. Reading never goes past the end and never allocates more than the input has;
  * writing goes backwards, because a length precedes its content.
  */
-import { MusterError } from '../errors.ts'
+import { kubeErrors } from '../errors.ts'
+import { MusterError } from '../muster-error.ts'
 
 type WireType = 0 | 1 | 2 | 5
 
@@ -17,7 +18,7 @@ export const delimited = 2
 const deepestGroup = 100
 
 export function malformedProtobuf(why: string): MusterError {
-  return new MusterError('InvalidProtobuf', why)
+  return new MusterError(kubeErrors.InvalidProtobuf, why)
 }
 
 /** A reader of a message. */

@@ -6,7 +6,7 @@
  */
 import { isJsonObject, type Json } from '../json.ts'
 import { isJsonArray, ownMember } from '../json-member.ts'
-import { isZeroQuantity, parseQuantity } from '../quantity.ts'
+import { isZeroQuantity, parseQuantity } from '../units/quantity.ts'
 import { type ProtobufField, type Message, messageNamed } from './table.ts'
 
 /** The field of a message for this member, including those of inlined messages. */

@@ -20,7 +20,7 @@ describe('old values', () => {
     expect(items.find({ name: 'b' })).toBeUndefined()
   })
 
-  it('are the same whatever the order of a map list', () => {
+  it('are independent of the order of a map list', () => {
     const [one, two] = [
       { name: 'a', port: 1, value: 'x' },
       { name: 'b', port: 1 },
@@ -30,7 +30,7 @@ describe('old values', () => {
     expect(isUnchanged(list, [one], [one, two])).toBe(false)
   })
 
-  it('are not compared where the schema knows nothing of a member', () => {
+  it('are not compared where the schema does not describe a member', () => {
     const open = compileNode({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
     expect(isUnchanged(open, { a: 1 }, { a: 1 })).toBe(false)
     expect(isUnchanged(open, {}, {})).toBe(true)

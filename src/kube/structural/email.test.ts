@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { isEmail } from './email.ts'
 
-it('takes addresses, with and without a name', () => {
+it('accepts addresses, with and without a name', () => {
   const good = [
     'a@b',
     ' a.b+c@example.com\t',
@@ -16,7 +16,7 @@ it('takes addresses, with and without a name', () => {
   expect(good.filter((text) => !isEmail(text))).toStrictEqual([])
 })
 
-it('refuses everything else', () => {
+it('rejects everything else', () => {
   const bad = [
     '',
     'a',

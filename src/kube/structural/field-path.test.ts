@@ -34,7 +34,7 @@ describe('paths into a schema', () => {
     ['.spec.labels.x.y', 'does not refer to a valid field'],
   ])('%s leads nowhere: %s', (path, expected) => expect(told(path)).toBe(expected))
 
-  it('have no brackets where none are allowed', () => {
+  it('have no brackets where they are not allowed', () => {
     expect(told(".spec['a.b']", false)).toBe('array notation is not allowed')
   })
 })

@@ -29,16 +29,16 @@ const bad: Readonly<Record<string, readonly string[]>> = {
 
 describe('formats', () => {
   it.each(Object.entries(good).flatMap(([format, texts]) => texts.map((text) => [format, text] as const)))(
-    '%s takes %s',
+    '%s accepts %s',
     (format, text) => expect(formatCheckOf(format)!(text)).toBe(true),
   )
 
   it.each(Object.entries(bad).flatMap(([format, texts]) => texts.map((text) => [format, text] as const)))(
-    '%s refuses %s',
+    '%s rejects %s',
     (format, text) => expect(formatCheckOf(format)!(text)).toBe(false),
   )
 
-  it('nobody knows are no formats', () => {
+  it('unknown formats are ignored', () => {
     expect([isKnownFormat('nonsense'), isKnownFormat(''), isKnownFormat('datetime')]).toEqual([false, false, true])
   })
 })

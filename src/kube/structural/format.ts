@@ -3,7 +3,7 @@
  * be "3 days", a `uri` just a path.
  */
 import { isIP, isIPv4 } from 'node:net'
-import { parseWordyDuration } from '../wordy-duration.ts'
+import { parseWordyDuration } from '../units/wordy-duration.ts'
 import { isEmail } from './email.ts'
 
 type Check = (text: string) => boolean

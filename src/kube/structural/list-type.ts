@@ -1,6 +1,6 @@
 /** List types `set` and `map`: no duplicate items, or keys. */
 import { type Cause, duplicateValue, invalidValue } from '../validation/cause.ts'
-import { formatGoJson } from '../go-text.ts'
+import { formatGoJson } from '../go/go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import type { SchemaNode } from './node.ts'

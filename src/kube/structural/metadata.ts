@@ -2,7 +2,7 @@
  * Metadata of custom objects. It exists at the root and in embedded objects, and no schema describes it: it is decoded as
  * ObjectMeta, which drops unknown fields and rejects wrong types.
  */
-import { formatGoValue } from '../go-text.ts'
+import { formatGoValue } from '../go/go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { withMembers } from './members.ts'

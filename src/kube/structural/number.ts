@@ -1,5 +1,5 @@
 /** Limits of numbers. Integers and floats are distinguished by their value, as a JSON decoder does. */
-import { formatGoFloat, formatGoNumber, isGoInteger } from '../go-text.ts'
+import { formatGoFloat, formatGoNumber, isGoInteger } from '../go/go-text.ts'
 import { type SchemaFailure, failedLimit, failedPlainly, failedValue } from './failure.ts'
 import type { SchemaNode } from './node.ts'
 

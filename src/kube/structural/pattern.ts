@@ -3,7 +3,7 @@
  * several times faster, so it is used where it certainly has the same meaning and its number of steps is known and small (few
  * repetitions, none of an alternative, short text); all others use an RE2 engine.
  */
-import { compilePattern } from '../cel/regex.ts'
+import { compilePattern } from '../cel/library/regex.ts'
 
 type Matcher = (text: string) => boolean
 

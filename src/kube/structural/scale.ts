@@ -1,6 +1,6 @@
 /** The scale subresource: replicas must be numbers that a Scale can hold, and the selector a string. */
 import { type Cause, invalidValue } from '../validation/cause.ts'
-import { formatGoNumber, isGoInteger } from '../go-text.ts'
+import { formatGoNumber, isGoInteger } from '../go/go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray, ownMember } from '../json-member.ts'
 import type { CustomResourceSubresourceScale } from '../types/apiextensions/v1.ts'

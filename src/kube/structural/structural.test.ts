@@ -55,7 +55,7 @@ const specs = fc.record(
 )
 
 describe('a structural schema', () => {
-  it('leaves an object alone that is as it should be: the very same comes back', () => {
+  it('returns the identical object if it is valid', () => {
     const fine = make({ name: 'x', count: 3, deep: { on: false }, list: [{ a: 'y' }], map: { k: 1 }, nullable: null })
     expect(kind.prune(fine)).toEqual({ object: fine, unknown: [], problem: undefined })
     expect(kind.prune(fine).object).toBe(fine)
@@ -63,7 +63,7 @@ describe('a structural schema', () => {
     expect(kind.validate(fine)).toEqual([])
   })
 
-  it('prunes once and for all, and never changes what it is given', () => {
+  it('prunes idempotently, and never changes its input', () => {
     fc.assert(
       fc.property(specs, (spec) => {
         const given = make(spec)
@@ -80,7 +80,7 @@ describe('a structural schema', () => {
     )
   })
 
-  it('names what it drops, wherever it is', () => {
+  it('reports pruned fields, at every level', () => {
     const { unknown, object: pruned } = kind.prune(
       make({ nme: 1, list: [{ a: 'x' }, { b: { c: 1 } }], deep: { x: 1 }, any: { y: 1 } }, { other: 1 }),
     )
@@ -88,7 +88,7 @@ describe('a structural schema', () => {
     expect(pruned['spec']).toEqual({ list: [{ a: 'x' }, {}], deep: {}, any: { y: 1 } })
   })
 
-  it('takes keys of the language for keys like any other', () => {
+  it("treats JavaScript's special keys like any other", () => {
     const given = JSON.parse(
       '{"apiVersion":"a/v1","kind":"K","metadata":{"name":"a"},"spec":{"map":{"__proto__":5,"constructor":6},"constructor":1,"__proto__":{"name":"x"}}}',
     ) as JsonObject
@@ -104,7 +104,7 @@ describe('a structural schema', () => {
     expect(({} as { name?: string }).name).toBeUndefined()
   })
 
-  it('gives defaults from the outside in, also in place of nulls', () => {
+  it('sets defaults from the outside in, also in place of nulls', () => {
     expect(kind.applyDefaults(make({ count: null, list: [{}] }))['spec']).toEqual({
       count: 1,
       list: [{ a: 'x' }],
@@ -112,12 +112,12 @@ describe('a structural schema', () => {
     })
   })
 
-  it('tells all mistakes at once, each with its place', () => {
+  it('reports all errors at once, each with its path', () => {
     const causes = kind.validate(make({ name: 5, count: -1, list: [{ a: 1 }], map: { k: 'x' } }))
     expect(causes.map(({ field }) => field)).toEqual(['spec.name', 'spec.count', 'spec.list[0].a', 'spec.map.k'])
   })
 
-  it('lets a mistake be that was there before, and only that', () => {
+  it('ratchets: tolerates existing errors, and only those', () => {
     const old = make({ count: -1, list: [{ a: 1 }] })
     expect(kind.validate(make({ count: -1, list: [{ a: 1 }], name: 'x' }), { old })).toEqual([])
     expect(kind.validate(make({ count: -2, list: [{ a: 1 }] }), { old })).toHaveLength(1)
@@ -125,7 +125,7 @@ describe('a structural schema', () => {
     expect(kind.validate(make({ count: -1, list: [{ a: 1 }, {}] }), { old })).toHaveLength(1)
   })
 
-  it('lets every object be replaced by itself', () => {
+  it('allows every object to be replaced by itself', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('name', 'count', 'list', 'map', 'deep'), fc.jsonValue()), (spec) => {
         const given = kind.prune(make(spec)).object
@@ -134,7 +134,7 @@ describe('a structural schema', () => {
     )
   })
 
-  it('runs rules when the object is sound, with what was there before', () => {
+  it('evaluates rules for valid objects, with the old object', () => {
     const ruled = structuralSchema(
       object({
         spec: object(
@@ -158,7 +158,7 @@ describe('a structural schema', () => {
     expect(ruled.validate(make({ size: 'x' })).at(-1)).toMatchObject({ field: '<nil>' })
   })
 
-  it('looks at status alone where only that is written', () => {
+  it('validates only status when only status is written', () => {
     const own = structuralSchema(object({ spec: object({ n: integer }), status: object({ n: integer }) }), { embedded })
     const wrong = { ...make({ n: 'x' }), status: { n: 'y' } }
     expect(own.validate(wrong, { subresource: 'status' })).toEqual([
@@ -170,7 +170,7 @@ describe('a structural schema', () => {
     ])
   })
 
-  it('wants replicas that a Scale can hold', () => {
+  it('requires replicas that fit a Scale', () => {
     const scale = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n', labelSelectorPath: '.status.s' }
     const own = structuralSchema(
       object({
@@ -188,7 +188,7 @@ describe('a structural schema', () => {
     ])
   })
 
-  it('refuses metadata that cannot be read', () => {
+  it('rejects invalid metadata', () => {
     const { problem } = kind.prune({ ...make({}), metadata: { labels: { a: 5 } } })
     expect(problem).toBe('json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string')
   })

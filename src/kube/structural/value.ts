@@ -5,7 +5,7 @@
  * that all fail, the server reports the one that came closest.
  */
 import { requiredValue, tooLongValue, tooManyValues, unsupportedValue } from '../validation/cause.ts'
-import { formatGoJson, isGoInteger, quoteGo } from '../go-text.ts'
+import { formatGoJson, isGoInteger, quoteGo } from '../go/go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { isUnchanged, keyedItems, oldMember } from './correlation.ts'

@@ -2,7 +2,7 @@
  * A validation error of one field, in the form of the API server (StatusCause): type, value, detail. Clients compare the reason,
  * and many programs the text, so every word is the real server's.
  */
-import { formatGoValue, quoteGo } from '../go-text.ts'
+import { formatGoValue, quoteGo } from '../go/go-text.ts'
 import type { Json } from '../json.ts'
 import type { StatusDetails } from '../object.ts'
 

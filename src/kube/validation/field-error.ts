@@ -2,7 +2,7 @@
  * Validation errors of fields (field.Error), with the texts of the real server: type, value and detail. Validation of kinds
  * collects them; the write path turns them into one Invalid response.
  */
-import { quoteGo } from '../go-text.ts'
+import { quoteGo } from '../go/go-text.ts'
 import { stringifyJson } from '../json.ts'
 import type { Cause } from './cause.ts'
 

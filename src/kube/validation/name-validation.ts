@@ -1,5 +1,5 @@
 /**
- * Name formats, with the messages of the real server. `src/kube/name.ts` has the same formats with messages for operator
+ * Name formats, with the messages of the real server. `src/kube/meta/name.ts` has the same formats with messages for operator
  * authors; here every word is part of the protocol.
  */
 
