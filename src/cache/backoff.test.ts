@@ -5,7 +5,7 @@ import { backoffMs } from './backoff.ts'
 const options = { firstMs: 100, maxMs: 5000 }
 
 describe('backoff', () => {
-  it('grows to its cap, never beyond, and never gives up', () => {
+  it('grows to its maximum, and never gives up', () => {
     const random = seededRandom(1)
     expect(backoffMs(1, options, random)).toBeLessThan(150)
     for (let failures = 1; failures < 2000; failures++) {
@@ -15,7 +15,7 @@ describe('backoff', () => {
     }
   })
 
-  it('never undercuts the server', () => {
+  it('is never shorter than the server asks', () => {
     expect(backoffMs(1, options, seededRandom(1), 60_000)).toBe(60_000)
   })
 })

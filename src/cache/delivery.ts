@@ -1,21 +1,25 @@
 /**
  * Delivery: which listeners are notified of a change, and when.
  *
- * A change is delivered to all listeners except those of the consumer that wrote it. While a consumer's write of an object
- * is in flight, it is unknown which arriving version is its own: events of that object are held back until the response
- * arrives. Foreign changes among them are then delivered as one event, with the current state.
+ * A listener is notified of every change of the objects that it selects, its own writes included, if it asked for those
+ * (`ownWrites`). Any other listener is not notified of changes that its own consumer wrote: while a write of the consumer
+ * is in flight, changes of that object are withheld (`echo-filter.ts`). Foreign changes among them are then delivered as
+ * one event, with the current state.
  */
 import type { ObjectRef } from '../client/client.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { cacheKey, parseKey } from './key.ts'
-import { deleteVersion, isDeleteVersion, type OwnWrites, ownWrites } from './own-writes.ts'
+import { EchoFilter } from './echo-filter.ts'
+import { cacheKey } from './key.ts'
+import { deleteVersion, isDeleteVersion } from './resource-version.ts'
 import type { CacheEvent, ConsumerProblem } from './subscription.ts'
 
 /** Receives the events of one scope of a consumer's need. */
 export interface DeliveryListener {
   readonly consumer: string
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
+  /** Whether it is notified of its consumer's own writes, too. */
+  readonly ownWrites: boolean
   /** Which objects of the informer it receives. */
   readonly matches: (object: KubeObject) => boolean
   /** The version of the last change delivered to it: an informer that takes over must have reached it. */
@@ -25,12 +29,13 @@ export interface DeliveryListener {
 /** One change of an object in the informer's copy. */
 interface DeliveredChange {
   readonly ref: ObjectRef
+  /** Empty: unknown, perhaps several changes in one. */
   readonly version: string
   readonly previous: KubeObject | undefined
   /** Undefined: deleted. */
   readonly object: KubeObject | undefined
-  /** Identifies the delete, where `object` is a later object of the same name. */
-  readonly gone?: string | undefined
+  /** The consumer whose write it is, if the response told. */
+  readonly writer?: string | undefined
 }
 
 interface DeliveryInput {
@@ -45,14 +50,12 @@ export class Delivery {
   readonly listeners: Set<DeliveryListener> = new Set()
   readonly #input: DeliveryInput
   /** Created by the first write: most informers never see one. */
-  #writes: OwnWrites | undefined
-  #held: Map<string, DeliveredChange[]> | undefined
+  #echoes: EchoFilter<DeliveredChange> | undefined
 
   constructor(input: DeliveryInput) {
     this.#input = input
   }
 
-  /** Delivers the change to all listeners except those of its writer. */
   publish(change: DeliveredChange): void {
     const { previous, object } = change
     if (previous && object && previous.metadata.uid !== object.metadata.uid) {
@@ -61,103 +64,98 @@ export class Delivery {
       this.publish({ ...change, previous: undefined })
       return
     }
-    const writes = this.#writes && this.#writes.size() > 0 ? this.#writes : undefined
-    const key = writes && cacheKey(change.ref)
+    const echoes = this.#echoes?.isEmpty === false ? this.#echoes : undefined
+    const key = echoes && cacheKey(change.ref)
     for (const listener of this.listeners) {
       const was = previous !== undefined && listener.matches(previous) ? previous : undefined
       const is = object !== undefined && listener.matches(object) ? object : undefined
       if ((was || is) && !isDeleteVersion(change.version)) listener.deliveredVersion = change.version
-      if (writes && writes.isInFlight(key!, listener.consumer)) this.#hold(key!, listener.consumer, change)
-      else if (!writes || !isOwn(writes, key!, listener.consumer, change)) this.notify(listener, was, is)
+      if (!listener.ownWrites) {
+        if (echoes?.withholds(listener.consumer, key!, change) || change.writer === listener.consumer) continue
+      }
+      this.notify(listener, was, is, change.version)
     }
   }
 
+  /**
+   * A change that the copy never shows, because it holds the response of a later write. That response contains the
+   * change, but its writer does not know: the writer's consumer is notified. `author`: the consumer that made the
+   * change, if it is known.
+   */
+  publishHidden(ref: ObjectRef, version: string, writer: string, author?: string): void {
+    const object = this.#input.read(ref)
+    if (!object) return
+    const change: DeliveredChange = { ref, version, previous: object, object }
+    for (const listener of this.listeners) {
+      if (listener.consumer !== writer || !listener.matches(object)) continue
+      if (!listener.ownWrites) {
+        // A response may be overtaken by that of a later write: then this is the echo of a write in flight.
+        if (author === writer || this.#echoes?.withholds(writer, cacheKey(ref), change)) continue
+      }
+      this.notifyHidden(listener, object, version)
+    }
+  }
+
+  /** Notifies one listener that there was a change, although the object is as the listener's consumer wrote it. */
+  notifyHidden(listener: DeliveryListener, object: KubeObject, version: string = ''): void {
+    this.#send(listener, { type: 'updated', object, previous: object, version, isHidden: true })
+  }
+
   /** Notifies one listener of a change between two states; undefined: the state does not match the listener. */
-  notify(listener: DeliveryListener, was: KubeObject | undefined, is: KubeObject | undefined): void {
+  notify(
+    listener: DeliveryListener,
+    was: KubeObject | undefined,
+    is: KubeObject | undefined,
+    version: string = '',
+  ): void {
     if (!listener.onEvent) return
     if (was && is && was.metadata.uid !== is.metadata.uid) {
-      this.notify(listener, was, undefined)
-      this.notify(listener, undefined, is)
-    } else if (was && is) this.#send(listener, { type: 'updated', object: is, previous: was })
-    else if (is) this.#send(listener, { type: 'added', object: is, initial: false })
-    else if (was) this.#send(listener, { type: 'deleted', object: was })
+      this.notify(listener, was, undefined, version)
+      this.notify(listener, undefined, is, version)
+    } else if (was && is) this.#send(listener, { type: 'updated', object: is, previous: was, version })
+    else if (is) this.#send(listener, { type: 'added', object: is, initial: false, version })
+    else if (was) this.#send(listener, { type: 'deleted', object: was, version })
   }
 
   /** Sends the existing objects to a new listener. */
   notifyInitial(listener: DeliveryListener, objects: Iterable<KubeObject>): void {
     if (!listener.onEvent) return
     for (const object of objects) {
-      if (listener.matches(object)) this.#send(listener, { type: 'added', object, initial: true })
-    }
-  }
-
-  /**
-   * Removes a listener that moves to another informer. Returns, by key, the objects of which it may have missed changes,
-   * because its own writes of them are pending: each in the state last delivered to it.
-   */
-  removeListener(listener: DeliveryListener): ReadonlyMap<string, KubeObject | undefined> {
-    this.listeners.delete(listener)
-    const { consumer } = listener
-    const missed = new Map<string, KubeObject | undefined>()
-    for (const key of this.#writes?.unsettled(consumer) ?? []) {
-      const [first] = this.#held?.get(`${consumer} ${key}`) ?? []
-      if (first) missed.set(key, first.previous)
-      else if (!this.#writes!.isInFlight(key, consumer)) missed.set(key, this.#input.read(parseKey(key)))
-    }
-    return missed
-  }
-
-  /** Notifies consumers whose own, later write hides this version of the object; `gone` if it is a delete. */
-  notifyHidden(ref: ObjectRef, version: string, gone?: string): void {
-    const object = this.#input.read(ref)
-    const writes = this.#writes
-    if (!object || !writes) return
-    const key = cacheKey(ref)
-    const change: DeliveredChange = { ref, version, previous: object, object, gone }
-    for (const consumer of writes.laterWriters(key, version, gone)) {
-      // Perhaps it is the echo of a write whose response was overtaken by that of a later write.
-      if (writes.isInFlight(key, consumer)) this.#hold(key, consumer, change)
-      else this.#notifyConsumer(consumer, object, object)
+      if (!listener.matches(object)) continue
+      const version = object.metadata.resourceVersion ?? ''
+      this.#send(listener, { type: 'added', object, initial: true, version })
     }
   }
 
   beginWrite(ref: ObjectRef, consumer: string): void {
-    this.#writes ??= ownWrites()
-    this.#writes.begin(cacheKey(ref), consumer)
+    this.#echoes ??= new EchoFilter(versionsOf)
+    this.#echoes.begin(consumer, cacheKey(ref))
   }
 
   /** The write has ended; `version` is what it wrote. `settle` updates the copy before any listener is notified. */
   endWrite(ref: ObjectRef, consumer: string, version: string | undefined, settle: () => void): void {
-    this.#writes?.end(cacheKey(ref), consumer, version)
+    const withheld = this.#echoes?.end(consumer, cacheKey(ref), version)
     settle()
-    this.#release(ref, consumer)
-  }
-
-  /** The watch delivered the deletion of this uid. */
-  ended(ref: ObjectRef, uid: string | undefined): void {
-    if (this.#writes && this.#writes.size() > 0) this.#writes.ended(cacheKey(ref), deleteVersion(uid))
-  }
-
-  /** The watch delivered this version of the object: no echo up to it can follow. */
-  seen(ref: ObjectRef, version: string): void {
-    if (this.#writes && this.#writes.size() > 0) this.#writes.seen(cacheKey(ref), version)
-  }
-
-  /** The watch has passed the version. */
-  passed(version: string): void {
-    this.#writes?.passed(version)
-  }
-
-  /** As `passed`, by a list: notifies consumers of foreign changes that the list may have merged with their own writes. */
-  relisted(version: string): void {
-    for (const { key, consumer } of this.#writes?.relisted(version) ?? []) {
-      const ref = parseKey(key)
-      const object = this.#input.read(ref)
-      if (!object) continue
-      if (this.#writes!.isInFlight(key, consumer)) {
-        this.#hold(key, consumer, { ref, version: '', previous: object, object })
-      } else this.#notifyConsumer(consumer, object, object)
+    const [first] = withheld?.foreign ?? []
+    if (!first) return
+    const now = this.#input.read(ref)
+    // Of the states in between, the consumer knows only those it wrote itself.
+    const written = withheld?.own.at(-1)?.object
+    for (const listener of this.listeners) {
+      if (listener.consumer !== consumer || listener.ownWrites) continue
+      const was = [first.previous, written].find((known) => known !== undefined && listener.matches(known))
+      this.notify(listener, was, now && listener.matches(now) ? now : undefined)
     }
+  }
+
+  /** The states last delivered to a listener, of the objects whose changes are withheld from it; by key. */
+  lastDelivered({ consumer, ownWrites }: DeliveryListener): ReadonlyMap<string, KubeObject | undefined> {
+    const withheld = ownWrites ? undefined : this.#echoes?.withheldFrom(consumer)
+    return new Map([...(withheld ?? [])].flatMap(([key, [first]]) => (first ? [[key, first.previous]] : [])))
+  }
+
+  isInFlight(key: string, consumer: string): boolean {
+    return this.#echoes?.writers(key).includes(consumer) ?? false
   }
 
   /** Runs a consumer's callback; an error it throws is reported, not rethrown. */
@@ -173,48 +171,9 @@ export class Delivery {
   #send({ consumer, onEvent }: DeliveryListener, event: CacheEvent<KubeObject>): void {
     this.guard(consumer, 'onEvent', () => onEvent?.(event))
   }
-
-  #notifyConsumer(consumer: string, previous: KubeObject | undefined, object: KubeObject | undefined): void {
-    for (const listener of this.listeners) {
-      if (listener.consumer !== consumer) continue
-      this.notify(
-        listener,
-        previous && listener.matches(previous) ? previous : undefined,
-        object && listener.matches(object) ? object : undefined,
-      )
-    }
-  }
-
-  #hold(key: string, consumer: string, change: DeliveredChange): void {
-    this.#held ??= new Map()
-    const slot = `${consumer} ${key}`
-    const changes = this.#held.get(slot)
-    if (!changes) this.#held.set(slot, [change])
-    // Two listeners of one consumer share the slot: each change is held once.
-    else if (changes.at(-1) !== change) changes.push(change)
-  }
-
-  #release(ref: ObjectRef, consumer: string): void {
-    const key = cacheKey(ref)
-    const writes = this.#writes
-    if (!writes || writes.isInFlight(key, consumer)) return
-    const slot = `${consumer} ${key}`
-    const held = this.#held?.get(slot) ?? []
-    this.#held?.delete(slot)
-    const foreign = held.find((change) => !isOwn(writes, key, consumer, change))
-    if (!foreign) return
-    const now = this.#input.read(ref)
-    // Of the states in between, the consumer knows only those it wrote itself.
-    const written = held.findLast((change) => isOwn(writes, key, consumer, change))?.object
-    for (const listener of this.listeners) {
-      if (listener.consumer !== consumer) continue
-      const was = [foreign.previous, written].find((known) => known !== undefined && listener.matches(known))
-      this.notify(listener, was, now && listener.matches(now) ? now : undefined)
-    }
-  }
 }
 
-function isOwn(writes: OwnWrites, key: string, consumer: string, change: DeliveredChange): boolean {
-  const { version, previous, object, gone = object ? undefined : deleteVersion(previous?.metadata.uid) } = change
-  return writes.isOwn(key, version, consumer) || (gone !== undefined && writes.isOwn(key, gone, consumer))
+/** A delete is known by its version to the watch, and by the deleted uid to its writer. */
+function versionsOf({ version, previous, object }: DeliveredChange): readonly string[] {
+  return object ? [version] : [version, deleteVersion(previous?.metadata.uid)]
 }

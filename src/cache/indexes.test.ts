@@ -28,7 +28,7 @@ describe('an index', () => {
     expect(index.find('a')).toEqual([later])
   })
 
-  it('drops keys that no object has any more', () => {
+  it('drops unused keys', () => {
     const index = createIndex(byFinalizer)
     const one = entry('one', 'a', 'b')
     const two = entry('two', 'a')

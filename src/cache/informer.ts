@@ -10,28 +10,22 @@
  * watch has caught up.
  */
 import type { ObjectRef } from '../client/client.ts'
-import { stringifyJson } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import type { Recall } from '../kube/recall.ts'
 import { type WriteResponses, createWriteResponses } from './write-responses.ts'
-import type { Decoder } from './decode.ts'
-import { Delivery } from './delivery.ts'
-import { peekUnselected, scanIdentity } from './frames.ts'
-import { refOf, resourceVersionOf } from './key.ts'
+import type { Decoder } from './decode/decode.ts'
+import { Delivery, type DeliveryListener } from './delivery.ts'
+import { leaveText, peekUnselected, scanIdentity, scanState } from './decode/frames.ts'
+import { parseKey, refOf, resourceVersionOf } from './key.ts'
 import { inWatchScope, type WatchScope, type ScopeSet, scopeSet, type Watch } from './need.ts'
-import { deleteVersion, isLater } from './own-writes.ts'
+import { deleteVersion, isLater } from './resource-version.ts'
 import { type Freshness, Reflector, type ReflectorInput, type ReflectorSink } from './reflector.ts'
 import { createStore, isSameState, type Store } from './store.ts'
 import type { ConsumerProblem } from './subscription.ts'
 import { createScopeFilter, type ScopeFilter } from './scope-filter.ts'
-import type { WarmUp } from './warm-up.ts'
 
 export interface InformerInput extends ReflectorInput {
   readonly resource: Resource
-  readonly warmUp: WarmUp
-  /** A memo of decoded objects, shared by the caches of a simulation. */
-  readonly recall?: Recall | undefined
   readonly onProblem: (problem: ConsumerProblem) => void
 }
 
@@ -141,9 +135,7 @@ export class Informer {
     return {
       written: (object) => {
         const version = resourceVersionOf(object)
-        delivery.endWrite(ref, consumer, version, () => this.#storeResponse(responses, ref, object))
-        // The watch may have delivered the event before the response came: then no echo is expected.
-        if (this.#reflector.hasReached(version)) delivery.seen(ref, version)
+        delivery.endWrite(ref, consumer, version, () => this.#storeResponse(responses, ref, object, consumer))
         responses.end(ref)
       },
       deleted: (reportedUid) => {
@@ -151,10 +143,10 @@ export class Informer {
         const isEchoed = uid === undefined || responses.hasEnded(ref, uid)
         delivery.endWrite(ref, consumer, deleteVersion(uid), () => {
           if (uid === undefined || (isEchoed && !this.#isSelective)) return
+          this.#storeDelete(responses, ref, uid, consumer)
           // If the copy held another uid before the write, that object ended before this one was created.
-          for (const endedUid of new Set([uid, before ?? uid])) this.#storeDelete(responses, ref, endedUid)
+          if (before !== undefined && before !== uid) this.#storeDelete(responses, ref, before)
         })
-        if (isEchoed) delivery.ended(ref, uid)
         responses.end(ref)
       },
       failed: () => {
@@ -162,6 +154,22 @@ export class Informer {
         responses.end(ref)
       },
     }
+  }
+
+  /**
+   * Removes a listener that moves to another informer. Returns, by key, the objects of which it may have missed changes,
+   * because writes of its consumer are pending: each in the state last delivered to it.
+   */
+  removeListener(listener: DeliveryListener): ReadonlyMap<string, KubeObject | undefined> {
+    const { delivery } = this
+    const { consumer, ownWrites } = listener
+    delivery.listeners.delete(listener)
+    const missed = new Map(delivery.lastDelivered(listener))
+    for (const key of this.#responses?.writtenBy(consumer) ?? []) {
+      if (!missed.has(key) && (ownWrites || !delivery.isInFlight(key, consumer)))
+        missed.set(key, this.#read(parseKey(key)))
+    }
+    return missed
   }
 
   stop(): void {
@@ -177,6 +185,7 @@ export class Informer {
   #sink(): ReflectorSink {
     return {
       decode: (text, start, end) => this.#decode(text, start, end),
+      decodeEvent: (text, start, end, isDeletion) => this.#decodeEvent(text, start, end, isDeletion),
       keeps: (object) => this.#scopeFilter === undefined || this.#scopeFilter.has(object),
       replace: (objects, version, begunAt) => this.#replace(objects, version, begunAt),
       upsert: (object) => this.#upsert(object),
@@ -193,7 +202,7 @@ export class Informer {
     const version = resourceVersionOf(object)
     this.#responses?.noteExisting(ref, object.metadata.uid)
     if (this.#responses?.isOutdated(ref, object)) {
-      this.delivery.notifyHidden(ref, version)
+      this.#hide(ref, version)
     } else {
       const previous = this.#read(ref)
       if (this.#scopeFilter && !this.#scopeFilter.has(object)) this.#drop(ref, version, previous)
@@ -201,7 +210,7 @@ export class Informer {
         this.store.put(object)
         this.delivery.publish({ ref, version, previous, object })
       }
-      this.#caughtUp(ref, version)
+      this.#responses?.drop(ref)
     }
     this.#owner.onProgress(this)
   }
@@ -221,23 +230,25 @@ export class Informer {
     const isSame = previous?.metadata.uid === uid
     if (previous && isSame && isLater(resourceVersionOf(previous), version)) {
       // It left the selection and came back by a write whose response arrived before this event.
-      this.delivery.notifyHidden(ref, version)
+      this.#hide(ref, version)
       this.#owner.onProgress(this)
       return
     }
     if (previous && isSame) {
       this.store.remove(ref.namespace, ref.name)
       this.delivery.publish({ ref, version, previous, object: undefined })
-    } else this.delivery.notifyHidden(ref, version, deleteVersion(uid))
+    } else this.#hide(ref, version, uid)
     this.#responses?.ended(ref, uid, !this.#isSelective)
-    this.delivery.ended(ref, uid)
-    if (!this.#responses?.isOutdated(ref, object)) this.#caughtUp(ref, version)
+    if (!this.#responses?.isOutdated(ref, object)) this.#responses?.drop(ref)
     this.#owner.onProgress(this)
   }
 
-  #caughtUp(ref: ObjectRef, version: string): void {
-    this.delivery.seen(ref, version)
-    this.#responses?.drop(ref)
+  /** The watch delivers a change that is older than the response of a write, which contains it. */
+  #hide(ref: ObjectRef, version: string, gone?: string): void {
+    const hidden = this.#responses?.hiddenChange(ref, version, gone)
+    if (!hidden) return
+    const id = gone === undefined ? version : deleteVersion(gone)
+    this.delivery.publishHidden(ref, id, hidden.writer, hidden.author)
   }
 
   /** The whole scope, listed at `version` by a request that began at `begunAt`. */
@@ -250,7 +261,7 @@ export class Informer {
     const contents = newer ? newer.merge(listed, this.store) : listed
     const changes = this.store.replace(this.watch.scope.namespace, contents)
     this.#isListed = true
-    this.#responses?.settle(version, begunAt)
+    const settled = this.#responses?.settle(version, begunAt) ?? []
     for (const { previous, object } of changes) {
       const ref = refOf((object ?? previous)!)
       if (previous && previous.metadata.uid !== object?.metadata.uid)
@@ -258,7 +269,8 @@ export class Informer {
       // No version: even if a consumer wrote the listed one, foreign changes may have preceded it.
       if (this.delivery.listeners.size > 0) this.delivery.publish({ ref, version: '', previous, object })
     }
-    this.delivery.relisted(version)
+    // Between their writes, other clients may have changed the objects: a list does not tell.
+    for (const { ref, writer } of settled) this.delivery.publishHidden(ref, '', writer)
     for (const listener of this.delivery.listeners) listener.deliveredVersion = version
     this.#owner.onListed(this)
   }
@@ -278,54 +290,71 @@ export class Informer {
   }
 
   #progress(version: string): void {
-    this.delivery.passed(version)
     // The watch does not report deletes outside its selection. Beyond the idle limit no event for them can be pending.
-    const before = this.#input.clock.now() - this.#input.options.idleMs
-    for (const { ref, uid } of this.#responses?.passed(version, before) ?? []) this.delivery.ended(ref, uid)
+    this.#responses?.passed(version, this.#input.clock.now() - this.#input.options.idleMs)
     this.#owner.onProgress(this)
   }
 
   #decode(text: string, start: number, end: number): KubeObject {
     const unselected = this.#scopeFilter && peekUnselected(text, start, end, this.#scopeFilter.mayHave)
     if (unselected) return unselected
+    return this.#decodeAlong(scanIdentity(text, start, end), text, start, end)
+  }
+
+  #decodeAlong(ref: ObjectRef, text: string, start: number, end: number): KubeObject {
     const decoder = this.#owner.decoderOf(this)
-    // A recalled object is shared with other caches.
-    const known = this.#input.recall && decoder.parse(text, start, end)
-    if (known) return known
-    const ref = scanIdentity(text, start, end)
-    const { namespace, name } = ref
-    const stored = this.#read(ref) ?? this.#findInOverlapping(ref)
-    const isPlain = !stored || decoder.isPlain(stored)
-    const plain = isPlain && this.#input.warmUp.take(end - start) && decoder.parse(text, start, end)
-    if (plain) return plain
-    const guide = stored && !decoder.isPlain(stored) ? stored : decoder.hint(namespace, name)
+    const guide = this.#read(ref) ?? this.#findInOverlapping(ref) ?? decoder.hint(ref.namespace, ref.name)
     return decoder.decode(text, start, end, guide)
+  }
+
+  /**
+   * The object of a watch event. A state that is stored already, from the response of a write, is not decoded again. Of a
+   * deleted object only the identity is read: what consumers get is its last state.
+   */
+  #decodeEvent(text: string, start: number, end: number, isDeletion: boolean): KubeObject {
+    const unselected = this.#scopeFilter && peekUnselected(text, start, end, this.#scopeFilter.mayHave)
+    if (unselected) return unselected
+    const state = scanState(text, start, end)
+    const { uid, resourceVersion } = state
+    const stored = isDeletion ? ({ apiVersion: '', kind: '', metadata: state } as KubeObject) : this.#read(state)
+    if (!stored || uid !== stored.metadata.uid || resourceVersion !== stored.metadata.resourceVersion)
+      return this.#decodeAlong(state, text, start, end)
+    leaveText()
+    return stored
   }
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Stores the state of a write response, unless the copy is already at that version or later. */
-  #storeResponse(responses: WriteResponses, ref: ObjectRef, object: KubeObject): void {
+  #storeResponse(responses: WriteResponses, ref: ObjectRef, object: KubeObject, writer: string): void {
     const version = resourceVersionOf(object)
-    const previous = this.#read(ref)
-    const known = previous?.metadata.resourceVersion ?? responses.versionOf(ref)
-    if (known !== undefined && !isLater(version, known)) return
     if (this.#reflector.hasReached(version)) return
+    const previous = this.#read(ref)
+    const latest = responses.versionOf(ref)
+    const known = previous?.metadata.resourceVersion ?? latest
+    const isNews = known === undefined || isLater(version, known)
     const isGone = responses.isGone(ref, object.metadata.uid)
-    responses.written(ref, object, this.#input.clock.now())
+    if (isNews || latest !== undefined) responses.written(ref, version, writer, this.#input.clock.now())
+    if (!isNews) return
     const isInside = !isGone && inWatchScope(this.watch.scope, object) && (this.#scopeFilter?.has(object) ?? true)
-    const text = isInside ? stringifyJson(object) : ''
-    const lean = isInside ? this.#decode(text, 0, text.length) : undefined
+    const lean = isInside ? this.#adopt(ref, object) : undefined
     if (lean) this.store.put(lean)
     else this.store.remove(ref.namespace, ref.name)
-    if (lean ?? previous) this.delivery.publish({ ref, version, previous, object: lean })
+    if (lean ?? previous) this.delivery.publish({ ref, version, previous, object: lean, writer })
   }
 
-  #storeDelete(responses: WriteResponses, ref: ObjectRef, uid: string): void {
-    responses.deleted(ref, uid, this.#input.clock.now())
+  /** The response as it was received, in the shape of this informer's copy. */
+  #adopt(ref: ObjectRef, object: KubeObject): KubeObject {
+    const decoder = this.#owner.decoderOf(this)
+    const guide = this.#read(ref) ?? this.#findInOverlapping(ref) ?? decoder.hint(ref.namespace, ref.name)
+    return decoder.adopt(object, guide)
+  }
+
+  #storeDelete(responses: WriteResponses, ref: ObjectRef, uid: string, writer?: string): void {
+    responses.deleted(ref, uid, writer, this.#input.clock.now())
     const previous = this.#read(ref)
     if (previous?.metadata.uid !== uid) return
     this.store.remove(ref.namespace, ref.name)
-    this.delivery.publish({ ref, version: deleteVersion(uid), previous, object: undefined })
+    this.delivery.publish({ ref, version: deleteVersion(uid), previous, object: undefined, writer })
   }
 }

@@ -5,8 +5,8 @@ import { addedBytes, audit, changedBytes, entryBytes } from './memory.ts'
 
 const json = fc.jsonValue({ maxDepth: 4 })
 
-describe('memory', () => {
-  it('costs nothing where all is shared', () => {
+describe('the memory estimate', () => {
+  it('is zero for shared objects', () => {
     fc.assert(
       fc.property(json, (value) => {
         expect(addedBytes(value, value)).toBe(0)
@@ -15,7 +15,7 @@ describe('memory', () => {
     )
   })
 
-  it('of a change is given back when the change is undone', () => {
+  it('of a change is reverted with the change', () => {
     fc.assert(
       fc.property(json, json, (before, after) => {
         expect(changedBytes(before, after) + changedBytes(after, before)).toBe(0)
@@ -23,7 +23,7 @@ describe('memory', () => {
     )
   })
 
-  it('counts the part that is not shared', () => {
+  it('counts the unshared part', () => {
     const shared = { image: 'registry.example.com/app', ports: [80, 443] }
     const base = { name: 'a', spec: shared }
     // An object of two members and a string of up to eight characters.
@@ -31,12 +31,12 @@ describe('memory', () => {
     expect(addedBytes(undefined, base)).toBeGreaterThan(addedBytes(base, { name: 'b', spec: shared }))
   })
 
-  it('counts a string once, in however many places of an object it stands', () => {
+  it('counts a string once for each object', () => {
     const time = '2026-03-30T17:09:02Z'
     expect(addedBytes(undefined, [time, time, time])).toBe(32 + 16 + 3 * 8 + 16 + 24)
   })
 
-  it('of an audit counts what is shared once', () => {
+  it('of an audit counts shared parts once', () => {
     const shared = Object.freeze({ a: 'shared' })
     const one = { name: 'one', shared }
     const both = audit([one, { name: 'two', shared }])
@@ -44,7 +44,7 @@ describe('memory', () => {
     expect(both.bytes - audit([one]).bytes).toBe(entryBytes + 24 + 2 * 8 + 16 + 8)
   })
 
-  it('is close to what the engine says', () => {
+  it('is close to the heap size', () => {
     // In a process of its own: other tests share this one's heap.
     const program = `
       import v8 from 'node:v8'
@@ -65,7 +65,7 @@ describe('memory', () => {
     expect(ratio).toBeLessThan(1.25)
   })
 
-  it('is counted in values nested ever so deep, as far as the stack allows', () => {
+  it('covers deeply nested values, as far as the stack allows', () => {
     const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`) as unknown
     expect(addedBytes(undefined, deep)).toBeGreaterThan(0)
     expect(audit([deep]).nodes).toBe(20_000)

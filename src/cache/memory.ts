@@ -17,7 +17,7 @@
  * latter two are bounded.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
-import type { InternNode } from './intern.ts'
+import type { InternNode } from './decode/intern.ts'
 
 const wordBytes = 8
 const objectHeaderBytes = 3 * wordBytes

@@ -1,6 +1,6 @@
 import { assert, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anObject, aScope, scope } from '../../test/needs.ts'
+import { anObject, aScope, scope } from '../../test/watch-scopes.ts'
 import {
   inWatchScope,
   joinShapes,
@@ -12,7 +12,7 @@ import {
 } from './need.ts'
 
 describe('scopes', () => {
-  it('that serve others hold all that those hold', () => {
+  it('that serve others contain all of their objects', () => {
     assert(
       property(aScope, aScope, anObject, (held, asked, object) => {
         const isHeld = !scopeServes(held, asked) || !inWatchScope(asked, object) || inWatchScope(held, object)
@@ -22,7 +22,7 @@ describe('scopes', () => {
     )
   })
 
-  it('serve themselves, and all serves every one', () => {
+  it('serve themselves, and the unlimited scope serves all', () => {
     assert(
       property(aScope, (asked) => {
         expect(scopeServes(asked, asked)).toBe(true)
@@ -31,7 +31,7 @@ describe('scopes', () => {
     )
   })
 
-  it('select the same of what a watch brings, without the fields that the server selected by', () => {
+  it('select the same from a watch, without the fields selected by the server', () => {
     assert(
       property(aScope, aScope, anObject, (asked, watched, object) => {
         const isBrought = inWatchScope(watched, object)
@@ -47,23 +47,23 @@ describe('scopes', () => {
     expect(pathsToSelect(scope({ fields: 'metadata.name=x' }), scope())).toEqual([])
   })
 
-  it('know the one name that they are for', () => {
+  it('know their single name', () => {
     expect(scope({ fields: 'metadata.name=x' }).name).toBe('x')
     expect(scope({ fields: 'metadata.name!=x' }).name).toBeUndefined()
   })
 })
 
-describe('shapes', () => {
+describe('projections', () => {
   const shape = (detail: ObjectShape['detail'], managedFields = false): ObjectShape => ({ detail, managedFields })
 
-  it('are joined to the least that serves both', () => {
+  it('have a least upper bound', () => {
     const lean = shape(['status.phase'])
     expect(joinShapes(shape('metadata'), lean)).toEqual(lean)
     expect(joinShapes(lean, shape(['spec', 'spec.nodeName']))).toEqual(shape(['spec', 'status.phase']))
     expect(joinShapes(lean, shape('full', true))).toEqual(shape('full', true))
   })
 
-  it('serve what is within them', () => {
+  it('serve narrower ones', () => {
     expect(shapeServes(shape('metadata'), shape([]))).toBe(true)
     expect(shapeServes(shape('metadata'), shape(['spec']))).toBe(false)
     expect(shapeServes(shape(['spec']), shape(['spec.nodeName']))).toBe(true)

@@ -13,7 +13,7 @@ import {
   type LabelSelector,
   matchFields,
   matchLabels,
-} from '../kube/selector.ts'
+} from '../kube/selector/selector.ts'
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 

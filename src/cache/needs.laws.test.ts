@@ -11,7 +11,7 @@ import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import type { Transport } from '../transport/transport.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { matchFields, matchLabels, parseFields, parseLabels } from '../kube/selector.ts'
+import { matchFields, matchLabels, parseFields, parseLabels } from '../kube/selector/selector.ts'
 import { createSharedCache, type SharedCache } from './shared-cache.ts'
 import type { CacheEvent, SubscribeOptions, Subscription } from './subscription.ts'
 
@@ -207,7 +207,7 @@ async function expectTruth({ cluster, cache, believers: all, past }: World): Pro
     expect(subscription.freshness.state).toBe('synced')
   }
   for (const { nonsense } of [...believers, ...past]) expect(nonsense).toEqual([])
-  // What is held is what somebody wants, and what is told of it adds up.
+  // The cache holds the objects that a consumer wants, and the figures of its report add up.
   const held = items.filter((object) => believers.some((one) => one.wants(object)))
   expect(report?.objects ?? 0).toBe(held.length)
   expect(report?.consumers.map(({ objects }) => objects) ?? []).toEqual(
@@ -222,7 +222,7 @@ async function expectTruth({ cluster, cache, believers: all, past }: World): Pro
   expect(watches.length).toBeLessThanOrEqual(most)
 }
 
-describe('while subscriptions come and go', () => {
+describe('with changing subscriptions', () => {
   it('the cache holds their union; each consumer sees exactly its selection, and each change once, in order', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(), async (all, seed) => {

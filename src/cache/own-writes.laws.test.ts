@@ -18,6 +18,7 @@ const apps = ['web', 'db'] as const
 const steps = 150
 
 const versionOf = (thing: Thing): number => Number(thing.metadata.resourceVersion)
+const identity = ({ metadata }: Thing): string => `${metadata.uid} ${metadata.resourceVersion}`
 const refOf = (name: string): { readonly namespace: string; readonly name: string } => ({ namespace: 'default', name })
 
 /** A consumer that believes events and the answers of its own writes, and nothing else. */
@@ -31,6 +32,19 @@ interface Believer {
   readonly told: { count: number; readonly last: Map<string, number> }
   /** Its writes under way, by name. */
   readonly underWay: Map<string, number>
+  /** The same consumer, where it asks for its own writes, too. */
+  readonly mirror: Mirror
+}
+
+/** Follows every event, and tells those of its own writes from others by their versions. */
+interface Mirror {
+  readonly subscription: Subscription<Thing>
+  /** What it takes for present: name → uid and version. */
+  readonly known: Map<string, string>
+  /** The versions of the events so far, by name. */
+  readonly heard: Map<string, string[]>
+  /** Versions that its own answers named. */
+  readonly written: Set<string>
 }
 
 /** A write that the server has carried out and not yet answered, and what becomes of its answer. */
@@ -47,6 +61,8 @@ interface Act {
   readonly object: Thing | undefined
   /** How many events each consumer had got before it. */
   readonly counts: ReadonlyMap<Believer, number>
+  /** How many events of the object each mirror had got before it. */
+  readonly heard: ReadonlyMap<Believer, number>
 }
 
 class World {
@@ -58,9 +74,9 @@ class World {
   readonly #random: () => number
   /** What no read may fall behind: the latest answer for each name. */
   readonly #floors = new Map<string, Thing>()
-  /** Lives whose end an answer told. */
+  /** UIDs whose deletion a response of the server confirmed. */
   readonly #ended = new Set<string>()
-  /** Lives whose end anybody was told, by event or answer. */
+  /** By consumer: UIDs whose deletion the consumer knows, from an event or a response. */
   readonly #over = new Map<Believer, Set<string>>()
   readonly #acts = new Map<string, Act[]>()
   readonly #delayed = new WeakSet<OpenWatch>()
@@ -113,6 +129,7 @@ class World {
     const believer: Believer = {
       name,
       sees,
+      mirror: this.#mirror(name, wish),
       known: new Map(),
       told: { count: 0, last: new Map() },
       underWay: new Map(),
@@ -120,6 +137,24 @@ class World {
     }
     this.#over.set(believer, new Set())
     return believer
+  }
+
+  #mirror(name: string, wish: { readonly labels?: string; readonly fields?: string }): Mirror {
+    const known = new Map<string, string>()
+    const heard = new Map<string, string[]>()
+    const onEvent = (event: CacheEvent<Thing>): void => {
+      const { metadata } = event.object
+      const called = metadata.name!
+      const before =
+        event.type === 'added' ? undefined : identity(event.type === 'updated' ? event.previous : event.object)
+      if (known.get(called) !== before)
+        this.#break(`${name}, mirrored: ${event.type} ${called} from ${before}, knew ${known.get(called)}`)
+      if (event.type === 'deleted') known.delete(called)
+      else known.set(called, identity(event.object))
+      heard.set(called, [...(heard.get(called) ?? []), event.version])
+    }
+    const options = { consumer: name, ownWrites: true, onEvent, ...wish }
+    return { subscription: this.cache.subscribe<Thing>(configMaps, options), known, heard, written: new Set() }
   }
 
   #told(believer: Believer, event: CacheEvent<Thing>): void {
@@ -155,9 +190,13 @@ class World {
     return new Map(this.believers.map((believer) => [believer, believer.told.count]))
   }
 
-  #acted(name: string, by: Believer | undefined, counts: Act['counts']): void {
+  #heard(name: string): ReadonlyMap<Believer, number> {
+    return new Map(this.believers.map((believer) => [believer, believer.mirror.heard.get(name)?.length ?? 0]))
+  }
+
+  #acted(name: string, by: Believer | undefined, counts: Act['counts'], heard: Act['heard']): void {
     const acts = this.#acts.get(name) ?? []
-    acts.push({ by, version: this.server.version, object: this.server.get(name), counts })
+    acts.push({ by, version: this.server.version, object: this.server.get(name), counts, heard })
     this.#acts.set(name, acts)
   }
 
@@ -191,7 +230,7 @@ class World {
     const verb = live ? this.pick(['update', 'patch', 'patch', 'delete'] as const) : 'create'
     by.underWay.set(name, (by.underWay.get(name) ?? 0) + 1)
     this.#sending = { by, delayMs, isLost }
-    const [before, counts] = [this.server.version, this.#counts()]
+    const [before, counts, heard] = [this.server.version, this.#counts(), this.#heard(name)]
     const send = async (): Promise<void> => {
       const answer = await verbs[verb]().catch(() => undefined)
       if (answer?.kind === 'ConfigMap') this.#answered(by, answer)
@@ -203,11 +242,12 @@ class World {
     const writing = send().finally(() => this.#writes.delete(writing))
     this.#writes.add(writing)
     await this.clock.settle()
-    if (this.server.version > before) this.#acted(name, isLost ? undefined : by, counts)
+    if (this.server.version > before) this.#acted(name, isLost ? undefined : by, counts, heard)
   }
 
   #answered(by: Believer, answer: Thing): void {
     const { name = '', uid = '' } = answer.metadata
+    by.mirror.written.add(answer.metadata.resourceVersion!)
     const floor = this.#floors.get(name)
     if (!floor || versionOf(floor) < versionOf(answer)) this.#floors.set(name, answer)
     this.check()
@@ -228,10 +268,11 @@ class World {
 
   foreign(): void {
     const name = this.pick(names)
+    const heard = this.#heard(name)
     if (!this.server.get(name) || this.chance(0.7)) {
       this.server.put(name, { v: String(++this.#values) }, { labels: { app: this.pick(apps) } })
     } else this.server.remove(name)
-    this.#acted(name, undefined, this.#counts())
+    this.#acted(name, undefined, this.#counts(), heard)
   }
 
   delayWatch(): void {
@@ -262,7 +303,7 @@ class World {
     this.pick<() => unknown>(isRelistAllowed ? [...mild, ...rude, ...wild] : [...mild, ...rude])()
   }
 
-  /** Somebody who wants everything comes, or goes: the others are served by another watch from then on. */
+  /** A consumer of all objects subscribes, or closes: another watch serves the other consumers from then on. */
   #visit(): void {
     if (this.#guest) this.#guest.close()
     this.#guest = this.#guest ? undefined : this.cache.subscribe<Thing>(configMaps, { consumer: 'guest' })
@@ -285,8 +326,13 @@ class World {
 
   // ── what must hold ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** No read falls behind an answer. */
+  /** No read falls behind an answer, and events with own writes say at every moment what reads say. */
   check(): void {
+    for (const { name: reader, mirror } of this.believers) {
+      const read = mirror.subscription.list().map((thing) => `${thing.metadata.name} ${identity(thing)}`)
+      const known = [...mirror.known].map(([called, state]) => `${called} ${state}`)
+      this.#same(`${reader}, mirrored, knows`, known, read)
+    }
     for (const { name: reader, subscription, sees } of this.believers) {
       for (const name of names) {
         const read = subscription.get(refOf(name))
@@ -301,7 +347,7 @@ class World {
     }
   }
 
-  /** The copy is the server's, and everyone was told of everything that others did. */
+  /** The cache equals the server, and each consumer received an event for each change by another writer. */
   checkRest(): void {
     const summary = (things: Iterable<Thing>): readonly string[] =>
       [...things]
@@ -330,6 +376,10 @@ class World {
     if (foreign.object.metadata.uid !== object.metadata.uid || !believer.sees(foreign.object)) return
     if ((believer.told.last.get(name) ?? 0) <= foreign.counts.get(believer)!)
       this.#break(`${believer.name} was not told of ${name} at ${foreign.version}`)
+    const { heard, written } = believer.mirror
+    const since = heard.get(name)?.slice(foreign.heard.get(believer)) ?? []
+    if (since.every((version) => written.has(version)))
+      this.#break(`${believer.name}, mirrored, was told of its own writes only since ${name} at ${foreign.version}`)
   }
 
   /** Whatever is remembered of own writes, it must not swallow or double what others do from now on. */
@@ -352,7 +402,7 @@ class World {
 
 const seeds = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1)
 
-describe('own writes, whatever happens', () => {
+describe('own writes under random schedules', () => {
   it.each(seeds(60))('are never undone, and hide no foreign change (schedule %i)', async (seed) => {
     const world = new World(seed)
     await world.clock.settle()

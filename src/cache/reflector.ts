@@ -11,20 +11,24 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
-import { isLater } from './own-writes.ts'
+import { isLater } from './resource-version.ts'
 import { backoffMs, type BackoffOptions } from './backoff.ts'
 import type { Detail, WatchScope } from './need.ts'
-import { scanList, scanWatchFrame } from './frames.ts'
+import { scanList, scanWatchFrame } from './decode/frames.ts'
 import { readLineBatches, readText } from '../client/body.ts'
 import type { Client, ListOptions } from '../client/client.ts'
 import { mediaType } from '../client/media-type.ts'
 import { resourceVersionOf } from './key.ts'
 import { listPath, watchPath } from '../client/paths.ts'
-import { describeError, isMusterError, MusterError } from '../kube/errors.ts'
-import { parseJson } from '../kube/json.ts'
+import { cacheErrors } from './errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { clientErrors } from '../client/errors.ts'
+import { describeError, isMusterError, MusterError } from '../kube/muster-error.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../kube/json.ts'
+import { asObject, asStatus } from '../kube/json-object.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeObject, Status } from '../kube/object.ts'
-import { formatFields, formatLabels } from '../kube/selector.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { formatFields, formatLabels } from '../kube/selector/selector.ts'
 import { statusError } from '../client/api-error.ts'
 
 export interface ReflectorOptions {
@@ -62,6 +66,8 @@ export interface Freshness {
 export interface ReflectorSink {
   /** Decodes a range of the wire text into an object. */
   decode(text: string, start: number, end: number): KubeObject
+  /** The same for a watch event, of which less may be needed. */
+  decodeEvent(text: string, start: number, end: number, isDeletion: boolean): KubeObject
   /** Is the object kept? Others are left out of lists. */
   keeps(object: KubeObject): boolean
   /** All objects of the scope at one version; the list request began at `begunAt`. */
@@ -96,7 +102,13 @@ export interface ReflectorInput {
 class Relist extends Error {}
 
 /** Responses that mean: this server does not support streaming lists. */
-const noStreaming = ['BadRequest', 'Invalid', 'MethodNotAllowed', 'NotAcceptable', 'UnsupportedMediaType'] as const
+const noStreaming = [
+  clientErrors.BadRequest,
+  clientErrors.Invalid,
+  clientErrors.MethodNotAllowed,
+  clientErrors.NotAcceptable,
+  clientErrors.UnsupportedMediaType,
+]
 
 type Selection = Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>
 
@@ -112,6 +124,8 @@ export class Reflector {
   #reached: string | undefined
   /** False after a watch without events: the server may hold older data than this copy. */
   #isVersionProven = true
+  /** The epoch of the transport in which the version was read. */
+  #epoch = 0
   /** False for one attempt after a continue token expired: a list that is too large for its pages is read at once. */
   #inPages = true
   #failures = 0
@@ -149,7 +163,9 @@ export class Reflector {
 
   stop(): void {
     this.#isStopped = true
-    this.#attempt.abort(new MusterError('CacheClosed', `${formatResource(this.#input.resource)}: no longer watched.`))
+    this.#attempt.abort(
+      new MusterError(cacheErrors.CacheClosed, `${formatResource(this.#input.resource)}: no longer watched.`),
+    )
   }
 
   async #run(): Promise<void> {
@@ -165,6 +181,8 @@ export class Reflector {
         if (this.#isStopped) return
         this.#recover(error)
         atLeastMs = (error instanceof MusterError ? error.retryAfterMs : undefined) ?? 0
+        // A response that is not continued must not stay open.
+        this.#attempt.abort(error)
         this.#attempt = new AbortController()
       }
       this.#failures++
@@ -176,6 +194,7 @@ export class Reflector {
   /** Lists if necessary, then watches until the watch ends. */
   async #synchronise(): Promise<void> {
     const { traits } = this.#input
+    this.#checkEpoch(this.#version)
     if (this.#version === undefined) {
       if (traits.streamsLists) {
         try {
@@ -193,14 +212,22 @@ export class Reflector {
     await this.#watch(false)
   }
 
+  /** What was read before the server moved (`read`) may be of another cluster, and is not continued. */
+  #checkEpoch(read: string | undefined): void {
+    const epoch = this.#input.client.transport.epoch?.() ?? 0
+    if (epoch === this.#epoch) return
+    this.#epoch = epoch
+    if (read !== undefined) throw new Relist('the API server has another address or certificate authority')
+  }
+
   /** Decides after an error whether to list again, and reports it. */
   #recover(error: unknown): void {
-    if (error instanceof Relist || isMusterError(error, 'Gone')) this.#version = undefined
+    if (error instanceof Relist || isMusterError(error, clientErrors.Gone)) this.#version = undefined
     if (error instanceof Relist) this.#reached = undefined
     const name = formatResource(this.#input.resource)
     const reason = error instanceof Relist ? `${name}: ${error.message}; listing again.` : describeError(error)
     this.#report(this.#freshness.state === 'syncing' ? 'syncing' : 'stale', reason)
-    if (isMusterError(error, 'Forbidden')) this.#sink.refused()
+    if (isMusterError(error, clientErrors.Forbidden)) this.#sink.refused()
   }
 
   /** Pages of an ordinary list, collected and then stored at once. */
@@ -214,9 +241,10 @@ export class Reflector {
       const limit = this.#inPages ? options.pageSize : undefined
       const path = listPath(resource, { ...this.#selection, limit, continue: next })
       const text = await this.#fetch(path, accept).catch((error: unknown) => {
-        if (next !== undefined && isMusterError(error, 'Gone')) this.#inPages = false
+        if (next !== undefined && isMusterError(error, clientErrors.Gone)) this.#inPages = false
         throw error
       })
+      this.#checkEpoch(next)
       const page = scanList(text)
       for (const { start, end } of page.items) {
         const object = this.#sink.decode(text, start, end)
@@ -242,6 +270,7 @@ export class Reflector {
   async #proveVersion(): Promise<void> {
     const path = listPath(this.#input.resource, { ...this.#selection, limit: 1 })
     const current = scanList(await this.#fetch(path, mediaType.metadataList)).resourceVersion
+    this.#checkEpoch(this.#version)
     for (const known of [this.#version, this.#sink.latestWritten()]) {
       if (known !== undefined && isLater(known, current)) {
         throw new Relist(`the server is at version ${current}, older than ${known} seen before`)
@@ -277,10 +306,11 @@ export class Reflector {
         retry: false,
       })
       this.#heardAt = clock.now()
+      this.#checkEpoch(this.#version)
       if (!isInitial) this.#report('synced')
       await this.#follow(body, collected, begunAt)
       if (isInitial && this.#version === undefined) {
-        throw new MusterError('ConnectionLost', `${path}: the stream ended before the list was complete.`)
+        throw new MusterError(transportErrors.ConnectionLost, `${path}: the stream ended before the list was complete.`)
       }
     } catch (error) {
       this.#isVersionProven = false
@@ -299,7 +329,7 @@ export class Reflector {
       if (left > 0) timer = clock.after(left, check)
       else {
         const why = `${formatResource(resource)}: no data for ${options.idleMs} ms.`
-        this.#attempt.abort(new MusterError('StreamIdle', why))
+        this.#attempt.abort(new MusterError(cacheErrors.StreamIdle, why))
       }
     }
     let timer = clock.after(options.idleMs, check)
@@ -314,21 +344,23 @@ export class Reflector {
       for (const line of lines) {
         if (this.#isStopped) return
         const { type, start, end } = scanWatchFrame(line)
-        if (type === 'ERROR') throw statusError(parseJson(line.slice(start, end)) as unknown as Status)
+        if (type === 'ERROR') throw statusError(asStatus(frameObject(line, start, end)))
         if (type === 'BOOKMARK') {
-          const bookmark = parseJson(line.slice(start, end)) as unknown as KubeObject
+          const bookmark = asObject(frameObject(line, start, end))
           if (!collected) this.#bookmark(bookmark)
           else if (bookmark.metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
             this.#stored(collected, resourceVersionOf(bookmark), begunAt)
             collected = undefined
           }
         } else if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') {
-          const object = this.#sink.decode(line, start, end)
-          if (!collected) this.#event(type, object)
-          else if (type !== 'DELETED' && this.#sink.keeps(object)) collected.push(object)
+          if (!collected) this.#event(type, this.#sink.decodeEvent(line, start, end, type === 'DELETED'))
+          else if (type !== 'DELETED') {
+            const object = this.#sink.decode(line, start, end)
+            if (this.#sink.keeps(object)) collected.push(object)
+          }
         } else {
           throw new MusterError(
-            'ProtocolError',
+            clientErrors.ProtocolError,
             `${formatResource(this.#input.resource)}: unknown watch event type "${type}".`,
           )
         }
@@ -359,7 +391,7 @@ export class Reflector {
     const next = metadata.resourceVersion
     if (next === undefined) {
       throw new MusterError(
-        'ProtocolError',
+        clientErrors.ProtocolError,
         `${formatResource(this.#input.resource)}: a watch event has no resourceVersion.`,
       )
     }
@@ -388,4 +420,11 @@ export class Reflector {
     }
     if (before !== state || reasonBefore !== reason) this.#sink.freshness(this.#freshness)
   }
+}
+
+/** The object of a watch event. @throws ProtocolError unless it is one */
+function frameObject(line: string, start: number, end: number): JsonObject {
+  const parsed = parseJson(line.slice(start, end))
+  if (isJsonObject(parsed)) return parsed
+  throw new MusterError(clientErrors.ProtocolError, 'a watch event without an object.')
 }

@@ -8,12 +8,13 @@
  * the old state, then the new one, never a mixture and never an earlier one. An informer without listeners is stopped.
  */
 import type { ObjectRef } from '../client/client.ts'
-import { MusterError } from '../kube/errors.ts'
+import { cacheErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { formatApiVersion, formatResource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { createDecoder, type Decoder } from './decode.ts'
+import { createDecoder, type Decoder } from './decode/decode.ts'
 import type { DeliveryListener } from './delivery.ts'
-import type { InternPool } from './intern.ts'
+import type { InternPool } from './decode/intern.ts'
 import { cacheKey, refOf } from './key.ts'
 import {
   describeShape,
@@ -26,11 +27,11 @@ import {
   type WatchScope,
   type Watch,
 } from './need.ts'
-import { isLater } from './own-writes.ts'
+import { isLater } from './resource-version.ts'
 import type { Freshness } from './reflector.ts'
 import { Informer, type InformerInput, type InformerOwner, type WriteTicket } from './informer.ts'
 import { isSameState } from './store.ts'
-import type { CacheEvent, IndexFunction } from './subscription.ts'
+import type { CacheEvent } from './subscription.ts'
 import { type PlannedWatch, planWatches } from './watch-plan.ts'
 
 interface ResourceInformerInput extends InformerInput {
@@ -43,10 +44,11 @@ export interface SubscriberOptions {
   readonly consumer: string
   readonly need: Need
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
+  readonly ownWrites: boolean
   readonly onFreshness: ((freshness: Freshness) => void) | undefined
   /** Called when the subscriber becomes ready or is removed, so that `synced()` can settle. */
   readonly wake: () => void
-  readonly indexes: Readonly<Record<string, IndexFunction<KubeObject>>>
+  readonly indexes: Readonly<Record<string, (object: KubeObject) => readonly string[]>>
 }
 
 /** One consumer of the resource. */
@@ -109,12 +111,13 @@ export class ResourceInformer implements InformerOwner {
     const state = options.need.scopes.length === 0 ? 'synced' : 'syncing'
     const reported: Freshness = { state, since: this.#input.clock.now() }
     const subscriber: MutableSubscriber = { ...options, listeners, isReady: false, reported }
-    const { consumer, onEvent } = options
+    const { consumer, onEvent, ownWrites } = options
     for (const scope of options.need.scopes) {
       listeners.push({
         subscriber,
         consumer,
         onEvent,
+        ownWrites,
         scope,
         matches: () => false,
         deliveredVersion: '',
@@ -149,7 +152,7 @@ export class ResourceInformer implements InformerOwner {
     const { reason } = this.freshnessOf(subscriber)
     const why = reason === undefined ? '' : ` ${reason}`
     const name = formatResource(this.#input.resource)
-    throw new MusterError('NotSynced', `${name} has not been listed for ${subscriber.consumer} yet.${why}`)
+    throw new MusterError(cacheErrors.NotSynced, `${name} has not been listed for ${subscriber.consumer} yet.${why}`)
   }
 
   /** The worst freshness of the informers that serve the subscriber, or that it waits for. */
@@ -188,10 +191,10 @@ export class ResourceInformer implements InformerOwner {
     const key = describeShape(shape)
     let decoder = this.#decoders.get(key)
     if (!decoder) {
-      const { resource, pool, recall } = this.#input
+      const { resource, pool } = this.#input
       const { detail, managedFields: keepManagedFields } = shape
       const { kind } = resource
-      decoder = createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields, recall })
+      decoder = createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields })
       this.#decoders.set(key, decoder)
     }
     return decoder
@@ -364,7 +367,7 @@ export class ResourceInformer implements InformerOwner {
     const { subscriber, informer: from } = listener
     if (!from || !listener.next) return
     const before = new Map(visibleTo(listener).map((object) => [cacheKey(refOf(object)), object]))
-    const missed = from.delivery.removeListener(listener)
+    const missed = from.removeListener(listener)
     for (const [key, known] of missed) {
       if (known && listener.matches(known)) before.set(key, known)
       else before.delete(key)
@@ -378,7 +381,8 @@ export class ResourceInformer implements InformerOwner {
       const previous = before.get(key)
       before.delete(key)
       // The same version with more or fewer fields is no change. But the consumer's own write may hide another client's change.
-      if (!previous || !isSameState(previous, object) || missed.has(key)) delivery.notify(listener, previous, object)
+      if (!previous || !isSameState(previous, object)) delivery.notify(listener, previous, object)
+      else if (missed.has(key)) delivery.notifyHidden(listener, object)
     }
     for (const previous of before.values()) delivery.notify(listener, previous, undefined)
     this.#reportFreshness(subscriber)

@@ -1,6 +1,6 @@
 import { array, assert, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anObject, aScope, scope } from '../../test/needs.ts'
+import { anObject, aScope, scope } from '../../test/watch-scopes.ts'
 import { inWatchScope } from './need.ts'
 import { createScopeFilter } from './scope-filter.ts'
 
@@ -18,7 +18,7 @@ describe('a scope filter', () => {
     )
   })
 
-  it('by name alone needs no more than the name', () => {
+  it('by name needs only the name', () => {
     const { mayHave } = createScopeFilter(
       [scope({ namespace: 'a', fields: 'metadata.name=x' })],
       scope({ namespace: 'a' }),

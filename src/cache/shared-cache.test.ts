@@ -161,7 +161,7 @@ describe('subscribing', () => {
   })
 })
 
-describe('what is watched', () => {
+describe('watches', () => {
   it('is the smallest selector that covers all consumers, and follows their changes', async () => {
     const { clock, server, cache } = bench()
     server.put('web', {}, { labels: { app: 'web' } })
@@ -632,7 +632,7 @@ describe('own writes', () => {
     resume()
     await clock.settle()
     expect(mine.subscription.get(ref)).toBeUndefined()
-    // The first life was ended by somebody else.
+    // Another writer deleted the first object of that name.
     expect(mine.events).toEqual(['added a', 'deleted a'])
   })
 
@@ -681,7 +681,7 @@ describe('own writes', () => {
     expect(lives).toEqual(['deleted uid-1', 'added uid-2'])
   })
 
-  it('made as a dry run change nothing here', async () => {
+  it('made as a dry run have no effect', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
     const mine = watcher(cache, 'me')

@@ -3,11 +3,12 @@ import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import type { Client, ObjectRef } from '../client/client.ts'
-import { MusterError } from '../kube/errors.ts'
+import { cacheErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import type { Recall } from '../kube/recall.ts'
-import { labelSelector, parseFields } from '../kube/selector.ts'
+import type { TypedResource } from '../kube/typed-resource.ts'
+import type { KubeObject, Named, UntypedObject } from '../kube/object.ts'
+import { labelSelector, parseFields } from '../kube/selector/selector.ts'
 import {
   ResourceInformer,
   type Subscriber,
@@ -15,13 +16,12 @@ import {
   type ScopeListener,
   visibleTo,
 } from './resource-informer.ts'
-import { createInternPool } from './intern.ts'
+import { createInternPool } from './decode/intern.ts'
 import { cacheKey, refOf } from './key.ts'
 import { describeWatch, matchesAll, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
 import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
 import type { Informer } from './informer.ts'
-import { createWarmUp } from './warm-up.ts'
 import { mostWatches as mostWatchesByDefault } from './watch-plan.ts'
 import { createWriter, type Writer } from './writer.ts'
 
@@ -32,8 +32,6 @@ export interface SharedCacheOptions {
   readonly reflector?: Partial<ReflectorOptions> | undefined
   /** Watches per resource, beyond which several are joined; `watch-plan.ts` has the rule. @default 50 */
   readonly mostWatches?: number | undefined
-  /** A memo of decoded objects, for simulations, which create caches again and again. @default none */
-  readonly recall?: Recall | undefined
   /** Called with errors thrown by consumers' callbacks. The cache continues; report them. @default ignored */
   readonly onProblem?: ((problem: ConsumerProblem) => void) | undefined
 }
@@ -60,7 +58,10 @@ export interface ConsumerReport {
 }
 
 export interface SharedCache {
-  subscribe<T extends KubeObject = UntypedObject>(resource: Resource, options: SubscribeOptions<T>): Subscription<T>
+  subscribe<T extends KubeObject = UntypedObject>(
+    resource: TypedResource<T>,
+    options: SubscribeOptions<NoInfer<T>>,
+  ): Subscription<T>
   /**
    * Verbs of a client whose responses enter the cache, on behalf of a consumer. `through` is a client of the same cluster
    * with another identity. @default the cache's own client
@@ -73,10 +74,9 @@ export interface SharedCache {
 
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { client, clock = systemClock, random = systemRandom, onProblem = () => undefined } = options
-  const { mostWatches = mostWatchesByDefault, recall } = options
+  const { mostWatches = mostWatchesByDefault } = options
   const reflector: ReflectorOptions = { ...defaultReflectorOptions, ...options.reflector }
   const pool = createInternPool()
-  const warmUp = createWarmUp()
   const traits: ServerTraits = { streamsLists: true }
   const resourceInformers = new Map<string, ResourceInformer>()
   const resources = new Map<string, Resource>()
@@ -86,8 +86,8 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     const key = formatResource(resource)
     let resourceInformer = resourceInformers.get(key)
     if (!resourceInformer) {
-      const shared = { client, clock, random, pool, warmUp, traits, options: reflector, onProblem, mostWatches }
-      resourceInformer = new ResourceInformer({ resource, recall, ...shared })
+      const shared = { client, clock, random, pool, traits, options: reflector, onProblem, mostWatches }
+      resourceInformer = new ResourceInformer({ resource, ...shared })
       resourceInformers.set(key, resourceInformer)
       resources.set(key, resource)
     }
@@ -95,8 +95,8 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   }
 
   return {
-    subscribe<T extends KubeObject>(resource: Resource, request: SubscribeOptions<T>): Subscription<T> {
-      if (isClosed) throw new MusterError('CacheClosed', `${formatResource(resource)}: the cache is closed.`)
+    subscribe<T extends KubeObject>(resource: TypedResource<T>, request: SubscribeOptions<T>): Subscription<T> {
+      if (isClosed) throw new MusterError(cacheErrors.CacheClosed, `${formatResource(resource)}: the cache is closed.`)
       const resourceInformer = resourceInformerOf(resource)
       return new InformerSubscription(resource, request, resourceInformer, clock, () => {
         const key = formatResource(resource)
@@ -156,6 +156,7 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
       consumer: request.consumer,
       need: needOf(resource, request),
       onEvent: request.onEvent as SubscriberOptions['onEvent'],
+      ownWrites: request.ownWrites ?? false,
       onFreshness: request.onFreshness,
       wake: () => this.#wake(),
       indexes: request.indexes ?? noIndexes,
@@ -170,29 +171,30 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
     return this.#resourceInformer.freshnessOf(this.#subscriber)
   }
 
-  get(ref: ObjectRef): T | undefined {
+  get(ref: ObjectRef): Named<T> | undefined {
     this.#check()
     for (const { scope, informer, matches } of this.#subscriber.listeners) {
       const object = mayConcern(scope, ref) ? informer?.store.get(ref.namespace, ref.name) : undefined
-      if (object && matches(object)) return object as T
+      if (object && matches(object)) return object as Named<T>
     }
     return undefined
   }
 
-  list(namespace?: string): readonly T[] {
+  list(namespace?: string): readonly Named<T>[] {
     this.#check()
     return this.#gather((listener) => visibleTo(listener, namespace))
   }
 
-  byOwner(uid: string): readonly T[] {
+  byOwner(uid: string): readonly Named<T>[] {
     this.#check()
     return this.#gather(({ informer, matches }) => informer!.store.byOwner(uid).filter(matches))
   }
 
-  byIndex(index: string, key: string): readonly T[] {
+  byIndex(index: string, key: string): readonly Named<T>[] {
     const { indexes, consumer } = this.#subscriber
     const keysOf = indexes[index]
-    if (!keysOf) throw new MusterError('IndexNotFound', `${this.#name}: ${consumer} declared no index "${index}".`)
+    if (!keysOf)
+      throw new MusterError(cacheErrors.IndexNotFound, `${this.#name}: ${consumer} declared no index "${index}".`)
     this.#check()
     return this.#gather(({ informer, matches }) => informer!.store.byIndex(keysOf, key).filter(matches))
   }
@@ -208,13 +210,15 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
       const look = (): void => {
         if (this.#subscriber.isReady) settle(resolve)
         else if (!this.#isOpen)
-          settle(() => reject(new MusterError('CacheClosed', `${this.#name}: closed while waiting.`)))
+          settle(() => reject(new MusterError(cacheErrors.CacheClosed, `${this.#name}: closed while waiting.`)))
       }
       const abort = (): void => settle(() => reject(signal!.reason as Error))
       const expire = (): void => {
         const { reason = 'the server has not answered yet' } = this.freshness
         settle(() =>
-          reject(new MusterError('SyncTimeout', `${this.#name}: not synced after ${timeoutMs} ms: ${reason}`)),
+          reject(
+            new MusterError(cacheErrors.SyncTimeout, `${this.#name}: not synced after ${timeoutMs} ms: ${reason}`),
+          ),
         )
       }
       const timer = timeoutMs === undefined ? undefined : this.#clock.after(timeoutMs, expire)
@@ -249,13 +253,14 @@ class InformerSubscription<T extends KubeObject> implements Subscription<T> {
 
   #check(): void {
     if (this.#isOpen) this.#resourceInformer.check(this.#subscriber)
-    else throw new MusterError('CacheClosed', `${this.#name}: the subscription of ${this.consumer} is closed.`)
+    else
+      throw new MusterError(cacheErrors.CacheClosed, `${this.#name}: the subscription of ${this.consumer} is closed.`)
   }
 
   /** The scopes of a need have different namespaces: no object appears twice. */
-  #gather(read: (listener: ScopeListener) => readonly KubeObject[]): readonly T[] {
+  #gather(read: (listener: ScopeListener) => readonly KubeObject[]): readonly Named<T>[] {
     const { listeners } = this.#subscriber
-    return (listeners.length === 1 ? read(listeners[0]!) : listeners.flatMap(read)) as readonly T[]
+    return (listeners.length === 1 ? read(listeners[0]!) : listeners.flatMap(read)) as readonly Named<T>[]
   }
 }
 
@@ -264,9 +269,11 @@ const noIndexes = {}
 function reportResource(resource: Resource, resourceInformer: ResourceInformer): InformerReport {
   const informers = [...resourceInformer.informers]
   const subscribers = [...resourceInformer.subscribers]
-  const shares = subscribers.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
+  // A consumer with several subscriptions is one consumer.
+  const consumers = [...new Set(subscribers.map(({ consumer }) => consumer))]
+  const shares = consumers.map((consumer) => ({ consumer, objects: 0, bytes: 0 }))
   let [objects, bytes] = [0, 0]
-  for (const held of holdings(informers, subscribers)) {
+  for (const held of holdings(informers, subscribers, consumers)) {
     objects += held.objects
     bytes += held.bytes
     for (const index of held.viewers) {
@@ -297,15 +304,20 @@ interface Holding {
  * Counts each object once: overlapping informers share it. Objects are visited one by one only where informers overlap or a
  * listener matches a part: reports are made every few seconds, and caches may be large.
  */
-function* holdings(informers: readonly Informer[], subscribers: readonly Subscriber[]): Generator<Holding> {
+function* holdings(
+  informers: readonly Informer[],
+  subscribers: readonly Subscriber[],
+  consumers: readonly string[],
+): Generator<Holding> {
+  const indexes = new Map(consumers.map((consumer, index) => [consumer, index]))
   const shared = new Map<string, Holding>()
   for (const informer of informers) {
     const { store, watch } = informer
     if (store.size === 0) continue
-    const listeners = subscribers.flatMap((subscriber, index) =>
+    const listeners = subscribers.flatMap((subscriber) =>
       subscriber.listeners
         .filter((listener) => listener.informer === informer)
-        .map(({ matches }) => ({ index, matches })),
+        .map(({ consumer, matches }) => ({ index: indexes.get(consumer)!, matches })),
     )
     const isAlone = informers.every((other) => other === informer || !mayMeet(other.watch.scope, watch.scope))
     if (isAlone && listeners.every(({ matches }) => matches === matchesAll)) {

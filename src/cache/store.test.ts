@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../kube/errors.ts'
+import { cacheErrors } from './errors.ts'
+import { isMusterError } from '../kube/muster-error.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { type StoreChange, createStore, type Store } from './store.ts'
 
@@ -132,7 +133,7 @@ function find(store: Store<Thing>, index: unknown, key: string): readonly Thing[
   try {
     return store.byIndex(index, key)
   } catch (error) {
-    if (isMusterError(error, 'IndexNotFound')) return undefined
+    if (isMusterError(error, cacheErrors.IndexNotFound)) return undefined
     throw error
   }
 }
@@ -158,7 +159,7 @@ function apply(subject: Store<Thing> | Model, next: Step): unknown {
 }
 
 describe('a store', () => {
-  it('holds what was put last, and its indexes equal a scan, after any sequence of changes', () => {
+  it('holds the last put object, and its indexes equal a scan, after any sequence of changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const store = createStore<Thing>()
@@ -241,7 +242,7 @@ describe('a store', () => {
     expect(store.list()).toEqual([held])
   })
 
-  it('keeps an index as long as anyone has declared it', () => {
+  it('keeps an index while a consumer declares it', () => {
     const store = createStore<Thing>()
     store.addIndex('node', byNode)
     store.addIndex('node', byNode)
@@ -275,7 +276,7 @@ describe('a store', () => {
     expect(store).toMatchObject({ size: 0, bytes: 0 })
   })
 
-  it('gives memory back when an object shrinks or goes', () => {
+  it('releases memory when an object shrinks or is removed', () => {
     const store = createStore<Thing>()
     const small = thing({ name: 'x', resourceVersion: '1' })
     const large = thing(

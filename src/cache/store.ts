@@ -4,7 +4,9 @@
  * A store holds frozen, shared objects and returns the same references. It keeps indexes up to date and, once requested,
  * accounts for memory. It never clones, and every method is atomic.
  */
-import { MusterError } from '../kube/errors.ts'
+import { cacheErrors } from './errors.ts'
+import { clientErrors } from '../client/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { createIndex, type StoreEntry, type Index, ownerUids } from './indexes.ts'
 import { addedBytes, type Audit, audit, changedBytes, entryBytes } from './memory.ts'
@@ -146,7 +148,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
 
   byIndex(id: unknown, key: string): readonly T[] {
     const declared = this.#indexes?.get(id)
-    if (!declared) throw new MusterError('IndexNotFound', `the store has no such index.`)
+    if (!declared) throw new MusterError(cacheErrors.IndexNotFound, `the store has no such index.`)
     return declared.index.find(key)
   }
 
@@ -226,7 +228,10 @@ function byName<T extends KubeObject>(
   for (const object of objects) {
     const { metadata } = object
     if (namespace !== undefined && metadata.namespace !== namespace) {
-      throw new MusterError('ProtocolError', `a list of namespace ${namespace} holds an object of another namespace.`)
+      throw new MusterError(
+        clientErrors.ProtocolError,
+        `a list of namespace ${namespace} holds an object of another namespace.`,
+      )
     }
     let names = namespaces.get(metadata.namespace ?? '')
     if (!names) namespaces.set(metadata.namespace ?? '', (names = new Map()))

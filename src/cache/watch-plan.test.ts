@@ -1,6 +1,6 @@
 import { array, assert, integer, property, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anObject, aScope, aShape, scope, type ScopeText } from '../../test/needs.ts'
+import { anObject, aScope, aShape, scope, type ScopeText } from '../../test/watch-scopes.ts'
 import { describeWatch, inWatchScope, pathsToSelect, type ObjectShape, shapeServes } from './need.ts'
 import { mostWatches, planWatches, type PlannedWatch, type ScopedNeed } from './watch-plan.ts'
 
@@ -70,39 +70,39 @@ describe('the plan of watches', () => {
 
   it.each<[string, readonly ScopedNeed[], readonly string[]]>([
     ['the same twice', [want({}), want({})], ['*[][] full']],
-    ['more or less of the same', [want({}), want({}, metadata)], ['*[][] full']],
+    ['overlapping fields of the same selection', [want({}), want({}, metadata)], ['*[][] full']],
     ['a label’s values', [want({ labels: 'app=x' }), want({ labels: 'app=y' })], ['*[app in (x,y)][] full']],
     ['two labels', [want({ labels: 'app=x' }), want({ labels: 'tier=z' })], ['*[app=x][] full', '*[tier=z][] full']],
-    ['one within another', [want({}), want({ namespace: 'a', labels: 'app=x' })], ['*[][] full']],
+    ['one contained in another', [want({}), want({ namespace: 'a', labels: 'app=x' })], ['*[][] full']],
     [
-      'one within another that keeps less',
+      'one contained in another with fewer fields',
       [want({}, metadata), want({ namespace: 'a' })],
       ['*[][] metadata', 'a[][] full'],
     ],
     [
-      'one within another that does not keep what it selects by',
+      'one contained in another without the fields of its selector',
       [want({}, metadata), want({ fields: 'status.phase=Failed' }, metadata)],
       ['*[][] metadata', '*[][status.phase=Failed] metadata'],
     ],
     [
-      'a selection everywhere beside a name',
+      'a label in all namespaces beside a name',
       [want({ labels: 'app=x' }), want({ namespace: 'a', fields: 'metadata.name=one' })],
       ['*[app=x][] full', 'a[][metadata.name=one] full'],
     ],
-    ['how names begin', [want({ prefix: 'a-' }), want({ prefix: 'b-' })], ['*[][] full']],
+    ['name prefixes', [want({ prefix: 'a-' }), want({ prefix: 'b-' })], ['*[][] full']],
     [
-      'a name beside how others begin',
+      'a name beside a prefix',
       [want({ namespace: 'a', prefix: 'a-' }), want({ namespace: 'a', fields: 'metadata.name=b' })],
       ['a[][] full', 'a[][metadata.name=b] full'],
     ],
     ['many names', names(mostWatches), names(mostWatches).map((one) => `${one.scope.key} full`)],
     ['too many names', names(mostWatches + 1), ['a[][] full']],
     [
-      'too many names in two places',
+      'too many names in two namespaces',
       [...names(mostWatches), ...names(2, 'b'), ...names(1, 'c')],
       ['a[][] full', 'b[][] full', 'c[][metadata.name=n0] full'],
     ],
-    ['too many places', Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` })), ['*[][] full']],
+    ['too many namespaces', Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` })), ['*[][] full']],
   ])('%s', (_, all, expected) => {
     expect(described(planWatches({ needs: all }))).toEqual([...expected].toSorted())
   })

@@ -12,7 +12,7 @@
  * A joined watch is never extended, since that would list all of its objects again: later needs get watches of their own
  * until there are too many again. Joined watches are split when no more than half of the limit is needed.
  */
-import { coverFields, coverLabels, type LabelRequirement, type LabelSelector } from '../kube/selector.ts'
+import { coverFields, coverLabels, type LabelRequirement, type LabelSelector } from '../kube/selector/selector.ts'
 import {
   describeShape,
   joinShapes,

@@ -5,13 +5,25 @@
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { cacheKey, parseKey, refOf, resourceVersionOf } from './key.ts'
-import { isLater } from './own-writes.ts'
+import { isLater } from './resource-version.ts'
 import type { Store } from './store.ts'
 
 /** The latest state known from a response. */
 interface Written {
   readonly at: number
   readonly version: string
+  /** The consumer that wrote it. */
+  readonly writer: string
+  /** The versions written since the watch last caught up, and by which consumer. */
+  readonly writers: ReadonlyMap<string, string>
+}
+
+/** A change that is older than the latest response. */
+interface HiddenChange {
+  /** The consumer of the latest response. */
+  readonly writer: string
+  /** The consumer that made the change, if it was one. */
+  readonly author: string | undefined
 }
 
 /** Writes of one object that are in flight. */
@@ -21,10 +33,10 @@ interface InFlight {
   readonly ended: Set<string | undefined>
 }
 
-/** An object identified by key and uid: an object that is created again under its name has another uid. */
-interface DeletedObject {
-  readonly ref: ObjectRef
-  readonly uid: string
+/** A delete known from a response. */
+interface Deleted {
+  readonly at: number
+  readonly writer: string | undefined
 }
 
 /** Responses newer than a list. */
@@ -36,13 +48,19 @@ interface NewerWriteResponses {
 export interface WriteResponses {
   begin(ref: ObjectRef): void
   end(ref: ObjectRef): void
-  written(ref: ObjectRef, object: KubeObject, at: number): void
-  deleted(ref: ObjectRef, uid: string, at: number): void
+  /** The response of a write; a later one may be known already. */
+  written(ref: ObjectRef, version: string, writer: string, at: number): void
+  /** `writer`: undefined if another client deleted it. */
+  deleted(ref: ObjectRef, uid: string, writer: string | undefined, at: number): void
   versionOf(ref: ObjectRef): string | undefined
   /** Did a response report that the object with this uid is deleted? */
   isGone(ref: ObjectRef, uid: string | undefined): boolean
   /** Is this state older than the latest response? */
   isOutdated(ref: ObjectRef, object: KubeObject): boolean
+  /** From whose write a change is hidden that the watch delivers late; `gone`: it deleted the object with this uid. */
+  hiddenChange(ref: ObjectRef, version: string, gone?: string): HiddenChange | undefined
+  /** The objects whose latest response is one of this consumer. */
+  writtenBy(consumer: string): readonly string[]
   /** Did the watch deliver the deletion of this uid while a write was in flight? */
   hasEnded(ref: ObjectRef, uid: string): boolean
   /** The watch delivered the deletion. `isSure`: not just a change of selection, so no older event of this uid can follow. */
@@ -53,21 +71,21 @@ export interface WriteResponses {
   drop(ref: ObjectRef): void
   /** The latest version of all responses. */
   latest(): string | undefined
-  /** The watch has passed this version, and all deletes whose responses came before this moment: returns those. */
-  passed(version: string, before: number): readonly DeletedObject[]
+  /** The watch has passed this version, and all deletes whose responses came before this moment. */
+  passed(version: string, before: number): void
   /**
    * A list is a consistent snapshot. A response that came after the list request began may be newer; an earlier one cannot
    * be, unless the server has lost data, and then the list is right.
    */
   newerThan(version: string, begunAt: number): NewerWriteResponses
-  /** Drops what the list supersedes. */
-  settle(version: string, begunAt: number): void
+  /** Drops what the list supersedes. Returns the objects, and the writers of their latest responses. */
+  settle(version: string, begunAt: number): readonly { readonly ref: ObjectRef; readonly writer: string }[]
 }
 
 export function createWriteResponses(): WriteResponses {
   const writes = new Map<string, Written>()
-  /** Deleted uids by key: uid → when the response came. A delete has no version that the watch could catch up with. */
-  const gone = new Map<string, Map<string, number>>()
+  /** Deleted uids by key. A delete has no version that the watch could catch up with. */
+  const gone = new Map<string, Map<string, Deleted>>()
   const inFlight = new Map<string, InFlight>()
 
   const isNewer = ({ at, version }: Written, listed: string, begunAt: number): boolean =>
@@ -81,12 +99,8 @@ export function createWriteResponses(): WriteResponses {
     if (uids?.size === 0) gone.delete(key)
   }
 
-  const forgetBefore = (moment: number): readonly DeletedObject[] => {
-    const ended = [...gone].flatMap(([key, uids]) =>
-      [...uids].filter(([, at]) => at < moment).map(([uid]) => ({ ref: parseKey(key), uid })),
-    )
-    for (const { ref, uid } of ended) forgetGone(cacheKey(ref), uid)
-    return ended
+  const forgetBefore = (moment: number): void => {
+    for (const [key, uids] of gone) for (const [uid, { at }] of uids) if (at < moment) forgetGone(key, uid)
   }
 
   return {
@@ -99,12 +113,18 @@ export function createWriteResponses(): WriteResponses {
       const writing = inFlight.get(cacheKey(ref))
       if (writing && --writing.count === 0) inFlight.delete(cacheKey(ref))
     },
-    written: (ref, object, at) => void writes.set(cacheKey(ref), { at, version: resourceVersionOf(object) }),
-    deleted(ref, uid, at) {
+    written(ref, version, writer, at) {
+      const key = cacheKey(ref)
+      const known = writes.get(key)
+      const writers = new Map(known?.writers).set(version, writer)
+      const isOvertaken = known !== undefined && !isLater(version, known.version)
+      writes.set(key, isOvertaken ? { ...known, writers } : { at, version, writer, writers })
+    },
+    deleted(ref, uid, writer, at) {
       const key = cacheKey(ref)
       const uids = gone.get(key)
-      if (uids) uids.set(uid, at)
-      else gone.set(key, new Map([[uid, at]]))
+      if (uids) uids.set(uid, { at, writer })
+      else gone.set(key, new Map([[uid, { at, writer }]]))
     },
     versionOf: (ref) => writes.get(cacheKey(ref))?.version,
     isGone: (ref, uid) => isGone(cacheKey(ref), uid),
@@ -117,6 +137,17 @@ export function createWriteResponses(): WriteResponses {
         (written !== undefined && isLater(written.version, resourceVersionOf(object)))
       )
     },
+    hiddenChange(ref, version, uid) {
+      const key = cacheKey(ref)
+      const written = writes.get(key)
+      if (!written) return undefined
+      const { writer, writers } = written
+      return {
+        writer,
+        author: writers.get(version) ?? (uid === undefined ? undefined : gone.get(key)?.get(uid)?.writer),
+      }
+    },
+    writtenBy: (consumer) => [...writes].flatMap(([key, { writer }]) => (writer === consumer ? [key] : [])),
     hasEnded: (ref, uid) => inFlight.get(cacheKey(ref))?.ended.has(uid) ?? false,
     ended(ref, uid, isSure) {
       const key = cacheKey(ref)
@@ -136,7 +167,7 @@ export function createWriteResponses(): WriteResponses {
       for (const [key, written] of writes) {
         if (!isLater(written.version, version)) writes.delete(key)
       }
-      return forgetBefore(before)
+      forgetBefore(before)
     },
     newerThan(version, begunAt) {
       const newer = [...writes].filter(([, written]) => isNewer(written, version, begunAt))
@@ -146,8 +177,8 @@ export function createWriteResponses(): WriteResponses {
           const written = new Map(newer)
           const kept = listed.filter((object) => {
             const key = cacheKey(refOf(object))
-            const goneAt = gone.get(key)?.get(object.metadata.uid ?? '')
-            return !written.has(key) && (goneAt === undefined || goneAt < begunAt)
+            const deleted = gone.get(key)?.get(object.metadata.uid ?? '')
+            return !written.has(key) && (deleted === undefined || deleted.at < begunAt)
           })
           for (const key of written.keys()) {
             const { namespace, name } = parseKey(key)
@@ -159,10 +190,10 @@ export function createWriteResponses(): WriteResponses {
       }
     },
     settle(version, begunAt) {
-      for (const [key, written] of writes) {
-        if (!isNewer(written, version, begunAt)) writes.delete(key)
-      }
+      const settled = [...writes].filter(([, written]) => !isNewer(written, version, begunAt))
+      for (const [key] of settled) writes.delete(key)
       forgetBefore(begunAt)
+      return settled.map(([key, { writer }]) => ({ ref: parseKey(key), writer }))
     },
   }
 }

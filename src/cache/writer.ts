@@ -3,10 +3,11 @@
  * copy before the verb returns, and its watch event does not wake the consumer that wrote it.
  */
 import type { Client, DeleteOptions, ObjectRef } from '../client/client.ts'
-import { isReleased, isStillThere } from '../kube/deletion.ts'
-import { isMusterError } from '../kube/errors.ts'
+import { isReleased, isStillThere } from '../kube/meta/deletion.ts'
+import { clientErrors } from '../client/errors.ts'
+import { isMusterError } from '../kube/muster-error.ts'
 import type { Resource } from '../kube/kind.ts'
-import type { KubeObject, Status } from '../kube/object.ts'
+import type { KubeObject, Named, Status } from '../kube/object.ts'
 import type { WriteTicket } from './informer.ts'
 
 export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
@@ -44,7 +45,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
     try {
       ticket.written(await client.get(resource, ref))
     } catch (error) {
-      if (!isMusterError(error, 'NotFound')) throw error
+      if (!isMusterError(error, clientErrors.NotFound)) throw error
       ticket.deleted(undefined)
     }
   }
@@ -60,7 +61,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
         if (!options?.dryRun) begin(resource, refOf(created))?.written(created)
         return created
       }
-      const send = (): Promise<typeof object> => client.create(resource, object, options)
+      const send = (): Promise<Named<typeof object>> => client.create(resource, object, options)
       return await recorded(resource, { name, namespace }, options?.dryRun, send)
     },
     update: (resource, object, options) =>
@@ -75,7 +76,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
       resource: Resource,
       ref: ObjectRef,
       options?: DeleteOptions,
-    ): Promise<T | Status> {
+    ): Promise<Named<T> | Status> {
       const ticket = options?.dryRun ? undefined : begin(resource, ref)
       try {
         const answer = await client.delete<T>(resource, ref, options)

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { ErrorName } from '../kube/errors.ts'
-import { describeError, MusterError } from '../kube/errors.ts'
+import { describeError, MusterError } from '../kube/muster-error.ts'
 import type { Status } from '../kube/object.ts'
 import { ApiError, apiError, isHeldByBudget, statusError } from './api-error.ts'
 import { bodyOf } from './body.ts'
@@ -23,7 +22,7 @@ function status(code: number, reason: string, details: Status['details'] = {}, m
 }
 
 describe('a Status', () => {
-  const cases: readonly (readonly [number, string, ErrorName])[] = [
+  const cases: readonly (readonly [number, string, string])[] = [
     [400, 'BadRequest', 'BadRequest'],
     [401, 'Unauthorized', 'Unauthorized'],
     [403, 'Forbidden', 'Forbidden'],
@@ -53,14 +52,14 @@ describe('a Status', () => {
     expect(error.status.reason).toBe(reason)
   })
 
-  it('of an apply names the conflict of managers', async () => {
+  it('of an apply conflict names the managers', async () => {
     const causes = [{ reason: 'FieldManagerConflict', message: 'conflict with "kubectl"', field: '.spec.replicas' }]
     const error = await errorOf(409, status(409, 'Conflict', { name: 'b', causes }))
     expect(error).toMatchObject({ name: 'ApplyConflict', retry: 'conflict' })
     expect(error.status.details?.causes?.[0]?.field).toBe('.spec.replicas')
   })
 
-  it('tells a missing object from a missing kind', async () => {
+  it('distinguishes a missing object from a missing kind', async () => {
     expect((await errorOf(404, status(404, 'NotFound', { name: 'b', kind: 'pods' }))).name).toBe('NotFound')
     expect((await errorOf(404, status(404, 'NotFound', {}))).name).toBe('KindNotServed')
     const plain = await errorOf(404, '404 page not found\n', { 'content-type': 'text/plain' })
@@ -71,7 +70,7 @@ describe('a Status', () => {
     expect((await errorOf(404, { paths: ['/api'] })).name).toBe('KindNotServed')
   })
 
-  it('says how long to wait, in its header or its details', async () => {
+  it('contains the retry delay, in its header or its details', async () => {
     const json = { 'content-type': 'application/json' }
     const throttled = status(429, 'TooManyRequests', { retryAfterSeconds: 3 })
     expect((await errorOf(429, throttled)).retryAfterMs).toBe(3_000)
@@ -82,13 +81,13 @@ describe('a Status', () => {
     expect((await errorOf(429, status(429, 'TooManyRequests', {}))).retryAfterMs).toBeUndefined()
   })
 
-  it('from a disruption budget is told from one of load', async () => {
+  it('of a disruption budget is distinguished from overload', async () => {
     const causes = [{ reason: 'DisruptionBudget', message: 'needs 2 healthy pods' }]
     expect(isHeldByBudget(await errorOf(429, status(429, 'TooManyRequests', { causes })))).toBe(true)
     expect(isHeldByBudget(await errorOf(429, status(429, 'TooManyRequests')))).toBe(false)
   })
 
-  it('in an event needs no HTTP answer', () => {
+  it('in a watch event needs no HTTP response', () => {
     expect(statusError(status(410, 'Expired', {}, 'too old resource version'))).toMatchObject({
       name: 'Gone',
       httpStatus: 410,
@@ -97,17 +96,17 @@ describe('a Status', () => {
     expect(statusError({ apiVersion: 'v1', kind: 'Status' })).toMatchObject({ name: 'ServerError', httpStatus: 500 })
   })
 
-  it('with members of the wrong type is still an error of the table', async () => {
+  it('with members of the wrong type is still a known error', async () => {
     const odd = { kind: 'Status', message: 5, reason: [], details: { causes: 'x', retryAfterSeconds: 'y' }, code: 'z' }
     expect(await errorOf(409, odd)).toMatchObject({ name: 'Conflict', httpStatus: 409, retryAfterMs: undefined })
     expect((await errorOf(422, { kind: 'Status', details: null })).name).toBe('Invalid')
   })
 })
 
-describe('an answer without a Status', () => {
+describe('a response without a Status', () => {
   const html = { 'content-type': 'text/html' }
 
-  it('goes by its number: empty, cut off, HTML or plain', async () => {
+  it('is classified by its code: empty, truncated, HTML or plain', async () => {
     expect((await errorOf(503, '')).message).toBe('GET /api/v1/namespaces/a/pods/b: HTTP 503 with an empty body.')
     expect(await errorOf(500, '{"kind":"Status","mess')).toMatchObject({ name: 'ServerError' })
     expect(await errorOf(502, '<html><head><title>502 Bad Gateway</title>', html)).toMatchObject({
@@ -120,7 +119,7 @@ describe('an answer without a Status', () => {
     expect(await errorOf(413, 'too large', {})).toMatchObject({ name: 'RequestTooLarge' })
   })
 
-  it('is quoted shortly, on one line and without what looks like a secret', async () => {
+  it('is quoted briefly, on one line and without likely secrets', async () => {
     const { message } = await errorOf(500, `panic\u001B[31m\n\nAuthorization: Bearer s3cr3t.${'x'.repeat(5_000)}`, {})
     expect(message).toContain('panic')
     expect(message).not.toContain('s3cr3t')
@@ -129,7 +128,7 @@ describe('an answer without a Status', () => {
     expect(message.length).toBeLessThan(400)
   })
 
-  it('is not read for ever', async () => {
+  it('is read up to a limit', async () => {
     let read = 0
     async function* endless(): AsyncGenerator<Uint8Array, void, void> {
       for (;;) {
@@ -144,7 +143,7 @@ describe('an answer without a Status', () => {
 })
 
 describe('an error', () => {
-  it('never shows the query of its request, nor what the server quotes of its body', async () => {
+  it('never contains the query of its request, nor parts of the body that the server quotes', async () => {
     const quoting =
       'cannot decode: error found in #10 byte of ...|word":"hunter2"|..., bigger context ...|{"password":"hunter2"}|...'
     const error = await errorOf(400, status(400, 'BadRequest', {}, quoting))

@@ -4,9 +4,11 @@
  * The reason in the Status body decides; the HTTP status does where there is no reason: behind a proxy, with a truncated body
  * or a page of HTML, the status code must still count.
  */
-import { type ErrorName, MusterError } from '../kube/errors.ts'
+import { kubeErrors } from '../kube/errors.ts'
+import { type ErrorDefinition, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
+import { clientErrors } from './errors.ts'
 import { readHead } from './body.ts'
 import { printable, redact } from './credentials/redaction.ts'
 import type { TransportResponse } from '../transport/transport.ts'
@@ -18,57 +20,57 @@ export class ApiError extends MusterError {
   readonly httpStatus: number
 
   constructor(
-    name: ErrorName,
+    definition: ErrorDefinition,
     message: string,
     options: { readonly status: Status; readonly httpStatus: number; readonly retryAfterMs?: number | undefined },
   ) {
-    super(name, message, { retryAfterMs: options.retryAfterMs })
+    super(definition, message, { retryAfterMs: options.retryAfterMs })
     this.status = options.status
     this.httpStatus = options.httpStatus
   }
 }
 
-const byReason: Readonly<Record<string, ErrorName>> = {
-  BadRequest: 'BadRequest',
-  Unauthorized: 'Unauthorized',
-  Forbidden: 'Forbidden',
-  NotFound: 'NotFound',
-  AlreadyExists: 'AlreadyExists',
-  Conflict: 'Conflict',
-  Gone: 'Gone',
-  Expired: 'Gone',
-  Invalid: 'Invalid',
-  TooManyRequests: 'TooManyRequests',
-  MethodNotAllowed: 'MethodNotAllowed',
-  NotAcceptable: 'NotAcceptable',
-  UnsupportedMediaType: 'UnsupportedMediaType',
-  RequestEntityTooLarge: 'RequestTooLarge',
-  Timeout: 'ServerTimeout',
-  ServerTimeout: 'ServerTimeout',
-  InternalError: 'ServerError',
-  StoreReadError: 'ServerError',
-  ServiceUnavailable: 'ServiceUnavailable',
+const byReason: Readonly<Record<string, ErrorDefinition>> = {
+  BadRequest: clientErrors.BadRequest,
+  Unauthorized: clientErrors.Unauthorized,
+  Forbidden: clientErrors.Forbidden,
+  NotFound: clientErrors.NotFound,
+  AlreadyExists: clientErrors.AlreadyExists,
+  Conflict: clientErrors.Conflict,
+  Gone: clientErrors.Gone,
+  Expired: clientErrors.Gone,
+  Invalid: clientErrors.Invalid,
+  TooManyRequests: clientErrors.TooManyRequests,
+  MethodNotAllowed: clientErrors.MethodNotAllowed,
+  NotAcceptable: clientErrors.NotAcceptable,
+  UnsupportedMediaType: clientErrors.UnsupportedMediaType,
+  RequestEntityTooLarge: clientErrors.RequestTooLarge,
+  Timeout: clientErrors.ServerTimeout,
+  ServerTimeout: clientErrors.ServerTimeout,
+  InternalError: clientErrors.ServerError,
+  StoreReadError: clientErrors.ServerError,
+  ServiceUnavailable: clientErrors.ServiceUnavailable,
 }
 
-const byHttpStatus: Readonly<Record<number, ErrorName>> = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  405: 'MethodNotAllowed',
-  406: 'NotAcceptable',
-  407: 'ProxyFailed',
-  408: 'ServerTimeout',
-  409: 'Conflict',
-  410: 'Gone',
-  413: 'RequestTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'Invalid',
-  429: 'TooManyRequests',
-  501: 'MethodNotAllowed',
-  502: 'ServiceUnavailable',
-  503: 'ServiceUnavailable',
-  504: 'ServerTimeout',
+const byHttpStatus: Readonly<Record<number, ErrorDefinition>> = {
+  400: clientErrors.BadRequest,
+  401: clientErrors.Unauthorized,
+  403: clientErrors.Forbidden,
+  404: clientErrors.NotFound,
+  405: clientErrors.MethodNotAllowed,
+  406: clientErrors.NotAcceptable,
+  407: clientErrors.ProxyFailed,
+  408: clientErrors.ServerTimeout,
+  409: clientErrors.Conflict,
+  410: clientErrors.Gone,
+  413: clientErrors.RequestTooLarge,
+  415: clientErrors.UnsupportedMediaType,
+  422: clientErrors.Invalid,
+  429: clientErrors.TooManyRequests,
+  501: clientErrors.MethodNotAllowed,
+  502: clientErrors.ServiceUnavailable,
+  503: clientErrors.ServiceUnavailable,
+  504: clientErrors.ServerTimeout,
 }
 
 /** A larger Status is not read to its end. */
@@ -95,13 +97,13 @@ export async function apiError(
 
   const type = response.headers['content-type'] ?? ''
   const isHtml = type.includes('html') || /^\s*</.test(text)
-  const name = foreignName(httpStatus, isHtml)
+  const definition = foreignError(httpStatus, isHtml)
   const excerpt = redact(isHtml ? (/<title[^<>]*>([^<]*)</i.exec(text)?.[1] ?? '') : text.slice(0, 4 * maxExcerpt))
   const message =
-    name === 'KindNotServed'
+    definition === clientErrors.KindNotServed
       ? 'the server serves no such resource'
       : `HTTP ${httpStatus} ${describeBody(text, isHtml, type)}${excerpt && `: ${shortened(excerpt)}`}`
-  return new ApiError(name, `${where}: ${message}.`, {
+  return new ApiError(definition, `${where}: ${message}.`, {
     status: { apiVersion: 'v1', kind: 'Status', status: 'Failure', code: httpStatus, message },
     httpStatus,
     retryAfterMs,
@@ -113,7 +115,7 @@ export function statusError(status: Status, where?: string, retryAfterMs?: numbe
   const httpStatus = status.code ?? 500
   const message = withoutQuotedBody(printable(status.message ?? status.reason ?? `HTTP ${httpStatus}`))
   const seconds = status.details?.retryAfterSeconds
-  return new ApiError(statusName(status, httpStatus), where === undefined ? message : `${where}: ${message}`, {
+  return new ApiError(errorOfStatus(status, httpStatus), where === undefined ? message : `${where}: ${message}`, {
     status: status.message === undefined ? status : { ...status, message },
     httpStatus,
     retryAfterMs: retryAfterMs ?? (typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : undefined),
@@ -131,12 +133,12 @@ export function isHeldByBudget(error: unknown): boolean {
   return error instanceof ApiError && hasCause(error.status, 'DisruptionBudget')
 }
 
-function statusName(status: Status, httpStatus: number): ErrorName {
-  const name = byReason[status.reason ?? ''] ?? nameOfHttpStatus(httpStatus)
-  if (name === 'Conflict' && hasCause(status, 'FieldManagerConflict')) return 'ApplyConflict'
+function errorOfStatus(status: Status, httpStatus: number): ErrorDefinition {
+  const error = byReason[status.reason ?? ''] ?? errorOfHttpStatus(httpStatus)
+  if (error === clientErrors.Conflict && hasCause(status, 'FieldManagerConflict')) return kubeErrors.ApplyConflict
   // A missing object has a name; without one, the path itself is unknown.
-  if (name === 'NotFound' && !status.details?.name) return 'KindNotServed'
-  return name
+  if (error === clientErrors.NotFound && !status.details?.name) return clientErrors.KindNotServed
+  return error
 }
 
 function hasCause(status: Status, reason: string): boolean {
@@ -145,15 +147,15 @@ function hasCause(status: Status, reason: string): boolean {
 }
 
 /** Without a Status, a 404 comes from the API server's router, or from something that is not an API server. */
-function foreignName(httpStatus: number, isHtml: boolean): ErrorName {
-  if (httpStatus === 404) return isHtml ? 'UnexpectedAnswer' : 'KindNotServed'
-  return nameOfHttpStatus(httpStatus)
+function foreignError(httpStatus: number, isHtml: boolean): ErrorDefinition {
+  if (httpStatus === 404) return isHtml ? clientErrors.UnexpectedAnswer : clientErrors.KindNotServed
+  return errorOfHttpStatus(httpStatus)
 }
 
-function nameOfHttpStatus(httpStatus: number): ErrorName {
+function errorOfHttpStatus(httpStatus: number): ErrorDefinition {
+  const { ServerError, BadRequest, UnexpectedAnswer } = clientErrors
   return (
-    byHttpStatus[httpStatus] ??
-    (httpStatus >= 500 ? 'ServerError' : httpStatus >= 400 ? 'BadRequest' : 'UnexpectedAnswer')
+    byHttpStatus[httpStatus] ?? (httpStatus >= 500 ? ServerError : httpStatus >= 400 ? BadRequest : UnexpectedAnswer)
   )
 }
 

@@ -24,7 +24,7 @@ const line = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.rep
 const offsets = fc.array(fc.nat(400), { maxLength: 12 })
 
 describe('text', () => {
-  it('is the same however the bytes are cut, also within a character', async () => {
+  it('is independent of chunk boundaries, also within a character', async () => {
     await fc.assert(
       fc.asyncProperty(line, offsets, async (text, cuts) => {
         expect(await readText(cutAt(text, cuts))).toBe(Buffer.from(text).toString())
@@ -32,7 +32,7 @@ describe('text', () => {
     )
   })
 
-  it('that is no JSON fails without being quoted', async () => {
+  it('that is not JSON fails without being quoted', async () => {
     const error: unknown = await readJson(chunks('{"token":"hunter2"'), 'GET /x').catch((failure: unknown) => failure)
     expect(error).toMatchObject({ name: 'UnexpectedAnswer', message: 'GET /x: the body is no JSON (18 characters).' })
     expect(inspect(error)).not.toContain('hunter2')
@@ -46,7 +46,7 @@ describe('text', () => {
 })
 
 describe('lines', () => {
-  it('are the same however the bytes are cut', async () => {
+  it('are independent of chunk boundaries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 8 }), offsets, async (lines, cuts) => {
         const text = lines.map((one) => `${one}\n`).join('')
@@ -56,11 +56,11 @@ describe('lines', () => {
     )
   })
 
-  it('of one chunk come as one batch', async () => {
+  it('of one chunk arrive as one batch', async () => {
     expect(await collect(readLineBatches(chunks('a\nb\nc\nd', 'e\n')))).toEqual([['a', 'b', 'c'], ['de']])
   })
 
-  it('cut off before their newline raise ConnectionLost, even when they are whole JSON', async () => {
+  it('truncated before their newline raise ConnectionLost, even when they are complete JSON', async () => {
     const seen: string[] = []
     const reading = (async () => {
       for await (const one of readLines(chunks('{"a":1}\n', '{"a":2}'), { what: 'watch of pods/v1' })) seen.push(one)
@@ -72,7 +72,7 @@ describe('lines', () => {
     expect(seen).toEqual(['{"a":1}'])
   })
 
-  it('longer than allowed raise ProtocolError before they are held whole', async () => {
+  it('longer than the limit raise ProtocolError before they are buffered', async () => {
     let left = false
     async function* endless(): AsyncGenerator<Uint8Array, void, void> {
       try {
@@ -91,7 +91,7 @@ describe('lines', () => {
     expect(await collect(readLines(chunks(`${'x'.repeat(10)}\n`), { maxLineBytes: 10 }))).toHaveLength(1)
   })
 
-  it('leave the body when their reader leaves', async () => {
+  it('release the body when their reader stops', async () => {
     let left = false
     async function* source(): AsyncGenerator<Uint8Array, void, void> {
       try {
@@ -109,7 +109,7 @@ describe('lines', () => {
 })
 
 describe('the head of a body', () => {
-  it('is what came before it was cut off, and no more than asked for', async () => {
+  it('is what arrived before it was truncated, up to a limit', async () => {
     async function* cutOff(): AsyncGenerator<Uint8Array, void, void> {
       yield Buffer.from('abc')
       throw new Error('connection reset')
@@ -138,7 +138,7 @@ describe('an abortable body', () => {
     return { body: { [Symbol.asyncIterator]: () => iterator }, state }
   }
 
-  it('fails at once when aborted, though its source keeps silent, and leaves the source', async () => {
+  it('fails at once when aborted, even if its source is silent, and releases the source', async () => {
     const { body, state } = silent()
     const abort = new AbortController()
     let ends = 0
@@ -151,14 +151,14 @@ describe('an abortable body', () => {
     expect({ ends, left: state.left }).toEqual({ ends: 1, left: true })
   })
 
-  it('fails when it was aborted before anybody read', async () => {
+  it('fails when it was aborted before the first read', async () => {
     const { body, state } = silent()
     const iterator = abortable(body, AbortSignal.abort(new Error('early')), () => undefined)[Symbol.asyncIterator]()
     await expect(iterator.next()).rejects.toThrow('early')
     expect(state.left).toBe(true)
   })
 
-  it('ends once: at its end, at its failure, and when its reader leaves', async () => {
+  it('ends once: at its end, at its failure, and when its reader stops', async () => {
     async function* failing(): AsyncGenerator<Uint8Array, void, void> {
       yield Buffer.from('a')
       throw new Error('cut')

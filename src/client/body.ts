@@ -4,7 +4,9 @@
  * A frame counts only once its newline has arrived. The rest that a broken connection leaves is never taken for a frame, not
  * even if it is valid JSON.
  */
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { type Json, parseJson } from '../kube/json.ts'
 
 export type Body = AsyncIterable<Uint8Array>
@@ -40,7 +42,7 @@ export function jsonIn(bytes: Uint8Array, what = 'the answer'): Json {
   } catch {
     // The parser's own message quotes the text, which may be a Secret.
     const looks = text === '' ? 'is empty' : /^\s*</.test(text) ? 'is HTML' : `is no JSON (${text.length} characters)`
-    throw new MusterError('UnexpectedAnswer', `${what}: the body ${looks}.`)
+    throw new MusterError(clientErrors.UnexpectedAnswer, `${what}: the body ${looks}.`)
   }
 }
 
@@ -61,7 +63,7 @@ export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIte
   const checkLength = (bytes: number): void => {
     if (bytes <= maxLineBytes) return
     void chunks.return?.().then(undefined, () => undefined)
-    throw new MusterError('ProtocolError', `${what}: a line is longer than ${maxLineBytes} bytes.`)
+    throw new MusterError(clientErrors.ProtocolError, `${what}: a line is longer than ${maxLineBytes} bytes.`)
   }
 
   const split = (chunk: Uint8Array): readonly string[] => {
@@ -96,7 +98,10 @@ export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIte
       return lines.length > 0 ? { done: false, value: lines } : batches.next()
     }
     if (begunBytes === 0) return over
-    throw new MusterError('ConnectionLost', `${what}: the stream ended within a line, after ${begunBytes} bytes of it.`)
+    throw new MusterError(
+      transportErrors.ConnectionLost,
+      `${what}: the stream ended within a line, after ${begunBytes} bytes of it.`,
+    )
   }
   // Not a generator: each step of one costs four promises, and every watch waits in one.
   const batches: AsyncIterableIterator<readonly string[]> = {
@@ -116,7 +121,8 @@ export async function readBytes(body: Body, limit: number = maxTextBytes): Promi
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > limit) throw new MusterError('UnexpectedAnswer', `the response is longer than ${limit} bytes.`)
+    if (bytes > limit)
+      throw new MusterError(clientErrors.UnexpectedAnswer, `the response is longer than ${limit} bytes.`)
     chunks.push(chunk)
   }
   return joined(chunks, bytes)

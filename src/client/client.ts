@@ -5,8 +5,9 @@
  * Every failure is a MusterError; one that the server reported is an `ApiError` with its Status.
  */
 import type { Json } from '../kube/json.ts'
-import type { GroupVersionKind, Resource, TypedResource } from '../kube/kind.ts'
-import type { KubeList, KubeObject, ObjectMeta, Status, UntypedObject } from '../kube/object.ts'
+import type { GroupVersionKind, Resource } from '../kube/kind.ts'
+import type { TypedResource } from '../kube/typed-resource.ts'
+import type { KubeList, KubeObject, Named, NamedMeta, Status, UntypedObject } from '../kube/object.ts'
 import type { FlowSnapshot } from './flow-control.ts'
 import type { Method, Transport, TransportResponse } from '../transport/transport.ts'
 
@@ -29,6 +30,8 @@ export interface RequestOptions {
 export interface GetOptions extends RequestOptions {
   readonly resourceVersion?: string | undefined
   readonly subresource?: string | undefined
+  /** The user on whose behalf the request is made: the connection's account must be allowed to impersonate it. @default itself */
+  readonly impersonate?: string | undefined
 }
 
 export interface ListOptions extends RequestOptions {
@@ -40,6 +43,8 @@ export interface ListOptions extends RequestOptions {
   /** Objects per page; 0 requests all of them at once. @default 500 */
   readonly limit?: number | undefined
   readonly continue?: string | undefined
+  /** The user on whose behalf the request is made: the connection's account must be allowed to impersonate it. @default itself */
+  readonly impersonate?: string | undefined
 }
 
 export type WholeListOptions = Omit<ListOptions, 'continue'>
@@ -65,6 +70,8 @@ export interface WriteOptions extends RequestOptions {
   readonly fieldManager?: string | undefined
   readonly fieldValidation?: FieldValidation | undefined
   readonly subresource?: string | undefined
+  /** The user on whose behalf the request is made: the connection's account must be allowed to impersonate it. @default itself */
+  readonly impersonate?: string | undefined
 }
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
@@ -78,19 +85,27 @@ export interface PatchOptions extends WriteOptions {
 export interface DeleteOptions extends RequestOptions {
   readonly dryRun?: boolean | undefined
   readonly gracePeriodSeconds?: number | undefined
+  /** The user on whose behalf the request is made: the connection's account must be allowed to impersonate it. @default itself */
+  readonly impersonate?: string | undefined
   readonly propagation?: 'Foreground' | 'Background' | 'Orphan' | undefined
   /** Preconditions: the delete fails with `Conflict` if the object is another one. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined
 }
 
 export type WatchEvent<T extends KubeObject = UntypedObject> =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Named<T> }
   | { readonly type: 'BOOKMARK'; readonly object: Pick<KubeObject, 'apiVersion' | 'kind' | 'metadata'> }
   | { readonly type: 'ERROR'; readonly object: Status }
 
 /** Metadata of an object; `kind` and `apiVersion` are those of the object itself. */
 export interface MetadataObject extends KubeObject {
-  readonly metadata: ObjectMeta
+  readonly metadata: NamedMeta
+}
+
+interface ServerSideApplyOptions extends Omit<PatchOptions, 'type'> {
+  readonly fieldManager: string
+  /** Fails with `Conflict` if the object exists, even if it has none of the applied fields. @default false */
+  readonly createOnly?: boolean | undefined
 }
 
 export interface Table {
@@ -201,12 +216,12 @@ export interface Client {
     resource: TypedResource<T>,
     ref: ObjectRef,
     options?: GetOptions,
-  ): Promise<T>
+  ): Promise<Named<T>>
   /** One page. `metadata.continue` of the response requests the next one. */
   listPage<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     options?: ListOptions,
-  ): Promise<KubeList<T>>
+  ): Promise<KubeList<Named<T>>>
   /**
    * All objects, page by page; `timeoutMs` applies to each page. A continue token that expires restarts the list once, without
    * pages.
@@ -214,7 +229,7 @@ export interface Client {
   list<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     options?: WholeListOptions,
-  ): Promise<KubeList<T>>
+  ): Promise<KubeList<Named<T>>>
   /** The events of a watch until the server ends it, `ERROR` included. Starts when iterated, is closed by `break`. */
   watch<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
@@ -222,25 +237,21 @@ export interface Client {
   ): AsyncIterable<WatchEvent<T>>
 
   /** The result has, in addition to the object sent, the metadata that the server added. */
-  create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
-  update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
+  create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<Named<T>>
+  update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<Named<T>>
   patch<T extends KubeObject = UntypedObject>(
     resource: TypedResource<T>,
     ref: ObjectRef,
     patch: unknown,
     options: PatchOptions,
-  ): Promise<T>
+  ): Promise<Named<T>>
   /** Server-side apply: the field manager becomes the owner of the fields in `object`. */
-  apply<T extends KubeObject>(
-    resource: Resource,
-    object: T,
-    options: Omit<PatchOptions, 'type'> & { readonly fieldManager: string },
-  ): Promise<T & KubeObject>
+  apply<T extends KubeObject>(resource: Resource, object: T, options: ServerSideApplyOptions): Promise<Named<T>>
   delete<T extends KubeObject = UntypedObject>(
     resource: Resource,
     ref: ObjectRef,
     options?: DeleteOptions,
-  ): Promise<T | Status>
+  ): Promise<Named<T> | Status>
   deleteCollection(
     resource: Resource,
     options?: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> & DeleteOptions,

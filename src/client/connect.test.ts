@@ -84,7 +84,7 @@ async function* input(...items: readonly string[]): AsyncGenerator<Uint8Array, v
 const pod = { namespace: 'a', name: 'web' }
 
 describe('a connected client', () => {
-  it('speaks HTTP to the server of its connection, under its own name', async () => {
+  it('sends HTTP to the server of its connection, under its own name', async () => {
     const client = await connected([], () => undefined)
     const nodes = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
     expect(await client.get(nodes, { name: 'n1' })).toEqual({
@@ -93,7 +93,7 @@ describe('a connected client', () => {
     })
   })
 
-  it('runs a command over WebSocket to its end, input and all', async () => {
+  it('runs a command over WebSocket to its end, including input', async () => {
     let path: string | undefined
     const client = await connected(['v5.channel.k8s.io', 'v4.channel.k8s.io'], (socket, request) => {
       path = request.url
@@ -110,7 +110,7 @@ describe('a connected client', () => {
     expect(path).toBe('/api/v1/namespaces/a/pods/web/exec?command=cat&command=-&stdin=true&stdout=true&stderr=true')
   })
 
-  it('falls back to the older protocol, and refuses one that it does not know', async () => {
+  it('falls back to the older protocol, and rejects an unknown one', async () => {
     const finish = (socket: WebSocket): void => {
       socket.send(Buffer.from('\u0003{"status":"Success"}'))
       socket.close(1000)
@@ -121,7 +121,7 @@ describe('a connected client', () => {
     await expect(stranger.exec(pod, ['true'])).rejects.toMatchObject({ name: 'ProtocolError' })
   })
 
-  it('says why a command could not be started', async () => {
+  it('reports why a command could not be started', async () => {
     const client = await connected([], () => undefined)
     await expect(client.exec({ ...pod, name: 'missing' }, ['cat', 'hunter2'])).rejects.toMatchObject({
       name: 'NotFound',
@@ -129,7 +129,7 @@ describe('a connected client', () => {
     })
   })
 
-  it('notices a server that hangs up in the middle of a command', async () => {
+  it('detects a server that disconnects during a command', async () => {
     const client = await connected(['v5.channel.k8s.io'], (socket) => socket.terminate())
     await expect(client.exec(pod, ['sleep', '1'])).rejects.toMatchObject({ name: 'ConnectionLost' })
   })

@@ -12,6 +12,13 @@ export interface Connection {
   readonly proxyUrl?: string | undefined
   /** The namespace of the context. @default "default" */
   readonly namespace: string
+  /** Of everything that the source of the connection says: another one means that the source has changed. */
+  readonly fingerprint?: string | undefined
+  /**
+   * Reads the source again: a kubeconfig, the mounted service account. Undefined if it says the same as before. A transport
+   * calls it when the server cannot be reached, is no longer trusted, or rejects the credentials.
+   */
+  readonly reload?: ((this: void) => Promise<Connection | undefined>) | undefined
 }
 
 export interface TlsSettings {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../clock/random.ts'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -80,7 +81,7 @@ const echo = (): TransportResponse => respond(200, web as unknown as Json)
 const failure = async (work: Promise<unknown>): Promise<unknown> => await work.catch((error: unknown) => error)
 
 describe('reading', () => {
-  it('gets one object, a subresource of it, and at a version', async () => {
+  it('gets one object, its subresource, and at a version', async () => {
     const { client, asked } = clientOf(echo)
     expect(await client.get(deployments, ref)).toEqual(web)
     await client.get(deployments, ref, { subresource: 'status', resourceVersion: '0' })
@@ -92,7 +93,7 @@ describe('reading', () => {
     ])
   })
 
-  it('keeps long integers, there and back', async () => {
+  it('keeps large integers in both directions', async () => {
     const big = 9007199254740993n
     const { client, only } = clientOf((request) => respond(200, request.body as string))
     const object = { ...web, spec: { big } }
@@ -100,7 +101,7 @@ describe('reading', () => {
     expect(only().body).toMatchObject({ spec: { big } })
   })
 
-  it('does not take anything for an object', async () => {
+  it('rejects a response that is not an object', async () => {
     for (const body of ['', 'null', '[]', '"x"', '<html>', '{"metadata":{"name":"we']) {
       const { client } = clientOf(() => respond(200, body))
       expect(await failure(client.get(deployments, ref))).toMatchObject({ name: 'UnexpectedAnswer' })
@@ -108,7 +109,7 @@ describe('reading', () => {
     }
   })
 
-  it('lists in pages of 500 unless told otherwise, and fills in what the server leaves out', async () => {
+  it('lists in pages of 500 by default, and adds fields that the server omits', async () => {
     const item = (name: string): Json => ({ metadata: { name } })
     const { client, asked } = clientOf(({ path }) =>
       path.includes('continue=t1')
@@ -136,7 +137,7 @@ describe('reading', () => {
     ])
   })
 
-  it('starts a list over, once and whole, when its token expires half-way', async () => {
+  it('restarts a list, once and without pages, when its token expires', async () => {
     const { client, asked } = clientOf(({ path }) => {
       if (path.includes('continue=')) return refuse(410, 'Expired')
       const isPaged = path.includes('limit=')
@@ -150,7 +151,7 @@ describe('reading', () => {
     ])
   })
 
-  it('asks for metadata alone, and for tables', async () => {
+  it('requests metadata only, and tables', async () => {
     const partial = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'web' } }
     const { client, asked } = clientOf(({ headers }) => {
       if (String(headers['accept']).includes('as=Table')) return respond(200, { kind: 'Table', rows: [{ cells: [1] }] })
@@ -173,7 +174,7 @@ describe('reading', () => {
 describe('watching', () => {
   const event = (type: string, name: string): string => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`
 
-  it('yields events in order, errors among them, until the server ends it', async () => {
+  it('yields events in order, including errors, until the server ends it', async () => {
     const lines =
       event('ADDED', 'a') + event('BOOKMARK', '') + '{"type":"ERROR","object":{"kind":"Status","code":410}}\n'
     const { client, only } = clientOf(() => respond(200, lines))
@@ -192,7 +193,7 @@ describe('watching', () => {
     )
   })
 
-  it('fails on a half-written event after all whole ones', async () => {
+  it('fails on an incomplete event after all complete ones', async () => {
     const { client } = clientOf(() => respond(200, `${event('ADDED', 'a')}{"type":"ADDED","object":{}}`))
     const seen: string[] = []
     const reading = (async () => {
@@ -205,14 +206,14 @@ describe('watching', () => {
     expect(seen).toEqual(['ADDED'])
   })
 
-  it('says a refusal as an error, and starts only when read', async () => {
+  it('throws a rejected request as an error, and starts only when read', async () => {
     const { client, asked } = clientOf(() => refuse(410, 'Expired'))
     const watching = client.watch(pods, { resourceVersion: '1' })
     expect(asked).toHaveLength(0)
     expect(await failure(Array.fromAsync(watching))).toMatchObject({ name: 'Gone' })
   })
 
-  it('gives its connection back on break, and ends on abort though the server keeps silent', async () => {
+  it('releases its connection on break, and ends on abort even if the server is silent', async () => {
     async function* silent(): AsyncGenerator<Uint8Array, void, void> {
       yield Buffer.from(event('ADDED', 'a'))
       await new Promise(() => undefined)
@@ -234,7 +235,7 @@ describe('watching', () => {
 })
 
 describe('writing', () => {
-  it('creates, under a name the server makes too, and subresources under the name of their object', async () => {
+  it('creates, also with generated names, and subresources under the name of their object', async () => {
     const { client, asked } = clientOf(echo)
     await client.create(deployments, web, { dryRun: true, fieldManager: 'me', fieldValidation: 'Strict' })
     await client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'x-', namespace: 'a' } })
@@ -280,7 +281,7 @@ describe('writing', () => {
     }
   })
 
-  it('applies as a manager, and names a conflict of managers', async () => {
+  it('applies with a field manager, and reports conflicts', async () => {
     const { client, only } = clientOf(() =>
       refuse(409, 'Conflict', { name: 'web', causes: [{ reason: 'FieldManagerConflict', field: '.spec.replicas' }] }),
     )
@@ -294,7 +295,7 @@ describe('writing', () => {
     })
   })
 
-  it('takes manager and validation from the client where a write does not say', async () => {
+  it("uses the client's field manager and validation by default", async () => {
     const { client, asked } = clientOf(echo, { fieldManager: 'default', fieldValidation: 'Warn' })
     await client.update(deployments, web)
     await client.update(deployments, web, { fieldManager: 'me', fieldValidation: 'Ignore' })
@@ -304,7 +305,7 @@ describe('writing', () => {
     ])
   })
 
-  it('deletes with its conditions in the body, and without a body when there are none', async () => {
+  it('deletes with preconditions in the body, and without a body when there are none', async () => {
     const { client, asked } = clientOf(echo)
     await client.delete(deployments, ref)
     await client.delete(deployments, ref, {
@@ -352,7 +353,7 @@ describe('writing', () => {
     expect(asked).toHaveLength(0)
   })
 
-  it('retries by what the request is, not by its method alone', async () => {
+  it('retries by the semantics of a request, not only by its method', async () => {
     const versioned = { ...web, metadata: { ...web.metadata, resourceVersion: '7' } }
     const cases: readonly (readonly [string, (client: Client) => Promise<unknown>, number])[] = [
       ['get', (client) => client.get(deployments, ref), 5],
@@ -397,7 +398,7 @@ describe('subresources', () => {
     ])
   })
 
-  it('evicts, and hears the disruption budget at once', async () => {
+  it('evicts, and reports the disruption budget at once', async () => {
     const { client, only } = clientOf(() => respond(201, { kind: 'Status', status: 'Success' }))
     await client.evict(ref, { dryRun: true, gracePeriodSeconds: 5, preconditions: { uid: 'u' } })
     expect(only()).toMatchObject({
@@ -485,7 +486,7 @@ describe('a command', () => {
       handle: () => Promise.reject(new Error('unused')),
       connect: () => {
         tries++
-        return Promise.reject(new MusterError('ConnectionLost', 'cut'))
+        return Promise.reject(new MusterError(transportErrors.ConnectionLost, 'cut'))
       },
     })
     const clock = virtualClock()
@@ -497,7 +498,7 @@ describe('a command', () => {
 })
 
 describe('a client', () => {
-  it('tells a missing object from a missing kind, and then looks for the kind anew', async () => {
+  it('distinguishes a missing object from a missing kind, and then refreshes discovery', async () => {
     let served = ['Pod']
     const { client, clock, asked } = clientOf(({ path }) => {
       if (path === '/api') {
@@ -518,7 +519,7 @@ describe('a client', () => {
     expect(asked.filter(({ line }) => line === 'GET /api')).toHaveLength(2)
   })
 
-  it('limits itself only when told to, and shows what that cost', async () => {
+  it('limits its rate only when configured, and reports the delay', async () => {
     const free = clientOf(echo)
     for (let count = 0; count < 100; count++) await free.client.get(deployments, ref)
     expect(free.client.stats()).toEqual({ requests: 100, retries: 0, retryWaitMs: 0, flow: undefined })
@@ -529,7 +530,7 @@ describe('a client', () => {
     expect(limited.client.stats().flow).toEqual({ waiting: 0, taken: 3, waited: 2, waitedMs: 300, longestWaitMs: 200 })
   })
 
-  it('hands on what the server warns of', async () => {
+  it('passes on warnings of the server', async () => {
     const heard: string[] = []
     const { client } = clientOf(
       () => respond(200, web as unknown as Json, { warning: '299 - "unknown field \\"spec.x\\""' }),
@@ -541,7 +542,7 @@ describe('a client', () => {
     expect(heard).toEqual(['POST: unknown field "spec.x"'])
   })
 
-  it('does not put what it sends into its errors', async () => {
+  it('does not include request bodies in errors', async () => {
     const secret = { ...web, kind: 'Secret', stringData: { password: 'hunter2' } }
     const { client } = clientOf(() => refuse(422, 'Invalid', { name: 'web' }))
     const error = await failure(client.create(deployments, secret))
@@ -555,7 +556,7 @@ describe('a client', () => {
     expect(await failure(client.get(deployments, ref))).toMatchObject({ name: 'TransportClosed' })
   })
 
-  it('passes deletes on as they come: the object, or a Status', async () => {
+  it('returns the response of a delete: the object, or a Status', async () => {
     const { client } = clientOf(() => respond(200, { kind: 'Status', status: 'Success' }))
     const answer = await client.delete(deployments, ref)
     expect(isJsonObject(answer) && answer['kind']).toBe('Status')

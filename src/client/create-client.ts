@@ -2,7 +2,8 @@
 import type { Clock } from '../clock/clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { isMusterError, MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject } from '../kube/object.ts'
@@ -78,7 +79,7 @@ export function createClient(options: ClientOptions): Client {
     try {
       return await requester.request(raw)
     } catch (error) {
-      if (isMusterError(error, 'KindNotServed')) discovery.suspect()
+      if (isMusterError(error, clientErrors.KindNotServed)) discovery.suspect()
       throw error
     }
   }
@@ -91,7 +92,8 @@ export function createClient(options: ClientOptions): Client {
   /** A response that must be an object; its type is the one that the caller claims. */
   const askObject = async <T>(raw: RawRequest): Promise<T> => {
     const answer = await jsonOf(await request(raw), raw)
-    if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
+    if (!isJsonObject(answer))
+      throw new MusterError(clientErrors.UnexpectedAnswer, `${whereabouts(raw)}: no object came.`)
     return answer as T
   }
 
@@ -109,7 +111,7 @@ export function createClient(options: ClientOptions): Client {
         fieldValidation: writing.fieldValidation ?? options.fieldValidation,
         ...writing.query,
       }),
-      headers: { 'content-type': writing.contentType ?? mediaType.json },
+      headers: { 'content-type': writing.contentType ?? mediaType.json, ...impersonating(writing) },
       body: stringifyJson(body),
       repeatable: writing.repeatable,
       ...limitsOf(writing),
@@ -135,7 +137,8 @@ export function createClient(options: ClientOptions): Client {
     read: (resource: Resource, answer: Json) => KubeList<T>,
   ): Promise<KubeList<T>> => {
     const path = listPath(resource, { ...listing, limit: listing.limit ?? pageSize })
-    return read(resource, await ask({ method: 'GET', path, headers: { accept }, ...limitsOf(listing) }))
+    const headers = { accept, ...impersonating(listing) }
+    return read(resource, await ask({ method: 'GET', path, headers, ...limitsOf(listing) }))
   }
 
   const client: Client = {
@@ -146,7 +149,13 @@ export function createClient(options: ClientOptions): Client {
     get: async (resource, ref, getting = {}) => {
       const path = objectPath(resource, ref, getting.subresource)
       const { resourceVersion } = getting
-      return await askObject({ method: 'GET', path: withQuery(path, { resourceVersion }), ...limitsOf(getting) })
+      const headers = impersonating(getting)
+      return await askObject({
+        method: 'GET',
+        path: withQuery(path, { resourceVersion }),
+        headers,
+        ...limitsOf(getting),
+      })
     },
     listPage: async <T extends KubeObject>(resource: Resource, listing: ListOptions = {}) =>
       await page<T>(resource, listing, mediaType.json, readList),
@@ -169,12 +178,16 @@ export function createClient(options: ClientOptions): Client {
       return await write('PUT', path, object, { ...writing, repeatable })
     },
     patch,
-    apply: async (resource, object, applying) =>
-      await patch(resource, refOf(object), object, { ...applying, type: 'apply' }),
+    apply: async (resource, object, { createOnly, ...applying }) =>
+      await patch(resource, refOf(object), createOnly ? withoutPredecessor(object) : object, {
+        ...applying,
+        type: 'apply',
+      }),
     delete: async (resource, ref, deleting = {}) =>
       await askObject({
         method: 'DELETE',
         path: objectPath(resource, ref),
+        headers: impersonating(deleting),
         ...deleteBody(deleting),
         repeatable: isRepeatable({ verb: 'delete', ...deleting }),
         ...limitsOf(deleting),
@@ -218,7 +231,7 @@ export function createClient(options: ClientOptions): Client {
       })
       const { token, expirationTimestamp } = isJsonObject(answer.status) ? answer.status : {}
       if (typeof token !== 'string' || typeof expirationTimestamp !== 'string') {
-        throw new MusterError('UnexpectedAnswer', `POST ${path}: the answer holds no token.`)
+        throw new MusterError(clientErrors.UnexpectedAnswer, `POST ${path}: the answer holds no token.`)
       }
       return { token, expirationTimestamp }
     },
@@ -292,6 +305,11 @@ function limitsOf({ signal, timeoutMs }: RequestOptions): RequestOptions {
   return { signal, timeoutMs }
 }
 
+function impersonating({ impersonate }: Pick<WriteOptions, 'impersonate'>): Readonly<Record<string, string>> {
+  // Header values are bytes.
+  return impersonate === undefined ? {} : { 'impersonate-user': Buffer.from(impersonate, 'utf8').toString('latin1') }
+}
+
 function refOf(object: KubeObject): ObjectRef {
   return { name: object.metadata.name ?? '', namespace: object.metadata.namespace }
 }
@@ -303,6 +321,14 @@ function deleteOptions(deleting: DeleteOptions): Readonly<Record<string, unknown
     propagationPolicy: deleting.propagation,
     preconditions: deleting.preconditions,
   }
+}
+
+/**
+ * Server-side apply has no option for "create only". A resource version that no object can have does the same: the API
+ * server ignores it when it creates the object, and answers 409 Conflict when the object exists.
+ */
+function withoutPredecessor<T extends KubeObject>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: '1' } }
 }
 
 function deleteBody(deleting: DeleteOptions): Pick<RawRequest, 'body'> {

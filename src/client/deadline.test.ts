@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { Deadline } from './deadline.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('a deadline', () => {
-  it('ends work that takes too long, whether or not the work listens', async () => {
+  it('aborts work that takes too long, whether or not it observes the signal', async () => {
     const clock = virtualClock()
     const deadline = new Deadline({ clock, timeoutMs: 1_000, what: 'GET /x' })
     const work = deadline.race(never())
@@ -20,7 +21,7 @@ describe('a deadline', () => {
     })
   })
 
-  it('passes on what the work gives, result or error', async () => {
+  it('passes on the result or error of the work', async () => {
     const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, what: 'x' })
     expect(await deadline.race(Promise.resolve(7))).toBe(7)
     await expect(deadline.race(Promise.reject(new Error('own')))).rejects.toThrow('own')
@@ -36,13 +37,13 @@ describe('a deadline', () => {
   })
 
   it("keeps a caller's own MusterError", async () => {
-    const reason = new MusterError('StreamIdle', 'silent')
+    const reason = new MusterError(clientErrors.TransportClosed, 'closed')
     const signal = AbortSignal.abort(reason)
     const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, signal, what: 'x' })
     await expect(deadline.race(Promise.resolve(1))).rejects.toBe(reason)
   })
 
-  it('reports the reason, not what the work makes of it', async () => {
+  it('reports the reason, not the resulting error of the work', async () => {
     const abort = new AbortController()
     const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, signal: abort.signal, what: 'x' })
     const work = new Promise((_resolve, reject) => {
@@ -53,7 +54,7 @@ describe('a deadline', () => {
     await expect(raced).rejects.toMatchObject({ name: 'Aborted' })
   })
 
-  it('stops timing but not listening', async () => {
+  it('can stop its timer and keep its signal', async () => {
     const clock = virtualClock()
     const abort = new AbortController()
     const deadline = new Deadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })
@@ -64,7 +65,7 @@ describe('a deadline', () => {
     expect(deadline.signal.aborted).toBe(true)
   })
 
-  it('lets go of everything when released', async () => {
+  it('releases all resources', async () => {
     const clock = virtualClock()
     const abort = new AbortController()
     const deadline = new Deadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })

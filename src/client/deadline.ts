@@ -4,7 +4,8 @@
  * Work is raced against it: a transport that ignores its signal can leave its own promise pending, but not its caller.
  */
 import type { Clock, Timer } from '../clock/clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 
 interface DeadlineOptions {
   readonly clock: Clock
@@ -35,7 +36,7 @@ export class Deadline {
     else signal?.addEventListener('abort', this.#giveUp, { once: true })
     if (Number.isFinite(timeoutMs)) {
       this.#timer = clock.after(timeoutMs, () => {
-        this.#end(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
+        this.#end(new MusterError(clientErrors.RequestTimeout, `${what}: not done within ${timeoutMs} ms.`))
       })
     }
   }
@@ -88,5 +89,5 @@ export class Deadline {
 function abortReason(reason: unknown, what: string): MusterError {
   return reason instanceof MusterError
     ? reason
-    : new MusterError('Aborted', `${what}: aborted by the caller.`, { cause: reason })
+    : new MusterError(clientErrors.Aborted, `${what}: aborted by the caller.`, { cause: reason })
 }

@@ -34,7 +34,7 @@ function aggregated(...items: readonly Json[]): Json {
 }
 
 describe('the aggregated document', () => {
-  it('gives every resource with its subresources, in the order of the server', () => {
+  it('yields every resource with its subresources, in the order of the server', () => {
     const versions = [
       { version: 'v1', freshness: 'Current', resources: [deployments] },
       { version: 'v1beta1', freshness: 'Current', resources: [deployments] },
@@ -43,7 +43,7 @@ describe('the aggregated document', () => {
     expect(root).toEqual({ form: 'aggregated', resources: [read, { ...read, version: 'v1beta1' }], down: new Set() })
   })
 
-  it('names the versions whose server is down, beside all others', () => {
+  it('names the versions whose server is unavailable, beside all others', () => {
     const down = { metadata: { name: 'metrics.k8s.io' }, versions: [{ version: 'v1beta1', freshness: 'Stale' }] }
     const up = { metadata: { name: 'apps' }, versions: [{ version: 'v1', resources: [deployments] }] }
     expect(readRoot(aggregated(down, up))).toEqual({
@@ -53,7 +53,7 @@ describe('the aggregated document', () => {
     })
   })
 
-  it('leaves out what makes no sense, and nothing else', () => {
+  it('skips invalid entries only', () => {
     const resources = [
       null,
       7,
@@ -73,8 +73,8 @@ describe('the aggregated document', () => {
   })
 })
 
-describe('the old documents', () => {
-  it('give group versions, the preferred one of each group first', () => {
+describe('the legacy documents', () => {
+  it('yield group versions, the preferred one of each group first', () => {
     expect(readRoot({ kind: 'APIVersions', versions: ['v1'] })).toEqual({
       form: 'grouped',
       versions: [{ group: '', version: 'v1' }],
@@ -98,7 +98,7 @@ describe('the old documents', () => {
     })
   })
 
-  it('give resources with their subresources', () => {
+  it('yield resources with their subresources', () => {
     const list = {
       kind: 'APIResourceList',
       resources: [
@@ -123,7 +123,7 @@ describe('the old documents', () => {
 })
 
 describe('anything else', () => {
-  it('is no discovery document', () => {
+  it('is not a discovery document', () => {
     for (const document of [null, 'x', [], {}, { kind: 'Status' }]) expect(readRoot(document)).toBeUndefined()
   })
 })

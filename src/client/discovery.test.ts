@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { Json } from '../kube/json.ts'
 import type { GroupVersionKind } from '../kube/kind.ts'
 import { bodyOf } from './body.ts'
@@ -27,7 +28,7 @@ function server(documents: Record<string, Json | (() => MusterError)>) {
     const document = documents[raw.path]
     await clock.sleep(10)
     if (typeof document === 'function') throw document()
-    if (document === undefined) throw new MusterError('KindNotServed', raw.path)
+    if (document === undefined) throw new MusterError(clientErrors.KindNotServed, raw.path)
     const etag = `"${Buffer.from(JSON.stringify(document)).toString('base64')}"`
     const isSame = raw.headers?.['if-none-match'] === etag
     if (isSame) asked.push('304')
@@ -50,7 +51,7 @@ const twoGroups = () => ({
 })
 
 describe('discovery', () => {
-  it('asks only for what is wanted, once, however many ask', async () => {
+  it('requests a document on demand, once for concurrent callers', async () => {
     const { asked, discovery, within } = server(twoGroups())
     const pods = Array.from({ length: 50 }, () => discovery.resourceFor(kindOf('', 'Pod')))
     const found = await within(Promise.all(pods))
@@ -62,7 +63,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api', '/apis'])
   })
 
-  it('finds a CRD that came later, and asks a missing one after no more than once in a few seconds', async () => {
+  it('finds a CRD that is created later, and requests a missing one at most once in a few seconds', async () => {
     const { asked, clock, discovery, documents, within } = server(twoGroups())
     const missing = kindOf('example.com', 'Gadget')
     for (let second = 0; second < 20; second++) {
@@ -80,7 +81,7 @@ describe('discovery', () => {
     expect(asked.filter((path) => path === '/apis')).toHaveLength(before + 1)
   })
 
-  it('lets an unchanged document cost a 304', async () => {
+  it('revalidates an unchanged document with a 304', async () => {
     const { asked, discovery, within } = server(twoGroups())
     await within(discovery.resourceFor(kindOf('', 'Pod')))
     discovery.invalidate()
@@ -88,7 +89,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api', '/api', '304'])
   })
 
-  it('forgets when told to, even while an answer is on its way', async () => {
+  it('is invalidated on request, even while a response is in flight', async () => {
     const { asked, clock, discovery, documents, within } = server(twoGroups())
     const early = discovery.resourceFor(kindOf('', 'Pod'))
     await clock.advance(5)
@@ -102,7 +103,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api', '/api'])
   })
 
-  it('trusts what it knows less after a refused path, but asks no more often for that', async () => {
+  it('refreshes after a path is not found, at a limited rate', async () => {
     const { asked, clock, discovery, within } = server(twoGroups())
     const widget = kindOf('example.com', 'Widget')
     await within(discovery.resourceFor(widget))
@@ -115,7 +116,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/apis', '/apis', '304'])
   })
 
-  it('does not let a server that is down hide the others, and does not say that its kinds are gone', async () => {
+  it('serves other groups when one server is unavailable, and does not report its kinds as missing', async () => {
     const { clock, discovery, documents, within } = server(twoGroups())
     await within(discovery.resourceFor(kindOf('example.com', 'Widget')))
     documents['/apis'] = aggregated(group('apps', ['Deployment']), group('example.com', [], 'Stale'))
@@ -133,9 +134,9 @@ describe('discovery', () => {
     ])
   })
 
-  it('asks again after a failure, and goes on when one caller gives up', async () => {
+  it('retries after a failure, and continues when one caller aborts', async () => {
     const { asked, clock, discovery, documents, within } = server({
-      '/api': () => new MusterError('ServerError', 'no'),
+      '/api': () => new MusterError(clientErrors.ServerError, 'no'),
     })
     await expect(within(discovery.resourceFor(kindOf('', 'Pod')))).rejects.toMatchObject({ name: 'ServerError' })
     documents['/api'] = aggregated(group('', ['Pod']))
@@ -152,7 +153,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api', '/api'])
   })
 
-  it('says so when the server is none', async () => {
+  it('reports a server without discovery', async () => {
     const { discovery, within } = server({ '/api': { hello: 'world' } })
     await expect(within(discovery.resourceFor(kindOf('', 'Pod')))).rejects.toMatchObject({ name: 'UnexpectedAnswer' })
   })
@@ -183,12 +184,12 @@ describe('discovery of an old server', () => {
         ],
       },
       '/apis/apps/v1': list('Deployment'),
-      '/apis/metrics/v1': () => new MusterError('ServiceUnavailable', 'down'),
+      '/apis/metrics/v1': () => new MusterError(clientErrors.ServiceUnavailable, 'down'),
       '/apis/example.com/v1': list('Widget'),
       '/apis/example.com/v1alpha1': list('Widget'),
     })
 
-  it('asks for the group version that is wanted alone', async () => {
+  it('requests only the group version that is needed', async () => {
     const { asked, discovery, within } = oldServer()
     expect(await within(discovery.resourceFor(kindOf('apps', 'Deployment')))).toMatchObject({
       subresources: ['status'],
@@ -197,7 +198,7 @@ describe('discovery of an old server', () => {
     expect(asked).toEqual(['/apis', '/apis/apps/v1'])
   })
 
-  it('takes a missing group version for one that is not served, and looks again later', async () => {
+  it('treats a missing group version as not served, and checks again later', async () => {
     const { asked, clock, discovery, documents, within } = oldServer()
     const gadget = kindOf('new.example.com', 'Gadget')
     for (let count = 0; count < 3; count++) expect(await within(discovery.resourceFor(gadget))).toBeUndefined()
@@ -207,7 +208,7 @@ describe('discovery of an old server', () => {
     expect(await within(discovery.resourceFor(gadget))).toMatchObject({ plural: 'gadgets' })
   })
 
-  it('lists all that can be had, preferred versions first, though one group is down', async () => {
+  it('lists all available resources, preferred versions first, even if one group is unavailable', async () => {
     const { discovery, within } = oldServer()
     const all = await within(discovery.resources())
     expect(all.map(({ kind, version }) => `${kind} ${version}`)).toEqual([

@@ -7,7 +7,8 @@
  * An unchanged document costs a 304.
  */
 import type { Clock } from '../clock/clock.ts'
-import { isMusterError, MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { formatApiVersion, type GroupVersion, type GroupVersionKind } from '../kube/kind.ts'
 import { readJson } from './body.ts'
 import type { DiscoveredResource, Discovery, RawRequest } from './client.ts'
@@ -19,8 +20,6 @@ import type { TransportResponse } from '../transport/transport.ts'
 interface DiscoveryOptions {
   readonly request: (request: RawRequest) => Promise<TransportResponse>
   readonly clock: Clock
-  /** Minimum interval between fetches caused by a missing kind. @default 5_000 */
-  readonly restMs?: number | undefined
 }
 
 interface CachedDiscovery extends Discovery {
@@ -48,13 +47,13 @@ interface Source<T> {
 
 type Root = '/api' | '/apis'
 
+/** Minimum interval between fetches caused by a missing kind. */
+const restMs = 5_000
+
 /** Parsed documents by their bytes: an in-process server sends the same bytes to every client. */
 const readRoots = new WeakMap<Uint8Array, RootDocument>()
 
-export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
-  const { request, clock } = options
-  const restMs = options.restMs ?? 5_000
-
+export function createDiscovery({ request, clock }: DiscoveryOptions): CachedDiscovery {
   function source<T>(
     fetch: (held: Held<T> | undefined) => Promise<Omit<Held<T>, 'fetchedAt' | 'isForgotten'>>,
   ): Source<T> {
@@ -100,7 +99,8 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
       if (response.status === 304 && held) return { value: held.value, etag: held.etag }
       const value =
         (response.whole && readRoots.get(response.whole)) ?? readRoot(await readJson(response.body, `GET ${path}`))
-      if (!value) throw new MusterError('UnexpectedAnswer', `GET ${path}: the response is not a list of API groups.`)
+      if (!value)
+        throw new MusterError(clientErrors.UnexpectedAnswer, `GET ${path}: the response is not a list of API groups.`)
       if (response.whole) readRoots.set(response.whole, value)
       return { value: held ? keepingDown(held.value, value) : value, etag: response.headers['etag'] }
     })
@@ -112,7 +112,8 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
         const { body } = await request({ method: 'GET', path })
         return { value: readResourceList(at, await readJson(body, `GET ${path}`)), etag: undefined }
       } catch (error) {
-        if (isMusterError(error, 'NotFound', 'KindNotServed')) return { value: [], etag: undefined }
+        if (isMusterError(error, clientErrors.NotFound, clientErrors.KindNotServed))
+          return { value: [], etag: undefined }
         throw error
       }
     })
@@ -145,7 +146,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
     const found = pick(renewed.resources, kind)
     const apiVersion = formatApiVersion(kind)
     if (!found && renewed.down.has(apiVersion)) {
-      throw new MusterError('ServiceUnavailable', `${kind.kind}: the server behind ${apiVersion} is down.`)
+      throw new MusterError(clientErrors.ServiceUnavailable, `${kind.kind}: the server behind ${apiVersion} is down.`)
     }
     return found
   }

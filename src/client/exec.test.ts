@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { ExecOptions } from './client.ts'
 import { execProtocols, runCommand } from './exec.ts'
 import type { MessageStream } from '../transport/transport.ts'
@@ -68,7 +69,7 @@ async function* source(...items: readonly string[]): AsyncGenerator<Uint8Array, 
 const silent: AsyncIterable<never> = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }) }
 
 describe('a command', () => {
-  it('gets its output told apart and its exit code from the last channel', async () => {
+  it('separates its output streams, and gets its exit code from the last channel', async () => {
     const end = farEnd()
     const { output, running } = start(end)
     for (const one of [message(1, ''), message(1, 'hello'), message(2, 'oops'), message(3, success)]) end.put(one)
@@ -86,7 +87,7 @@ describe('a command', () => {
     expect(await running).toEqual({ exitCode: 3 })
   })
 
-  it('that could not be run is ExecFailed, with what the server says', async () => {
+  it('that could not be run is ExecFailed, with the message of the server', async () => {
     const refusals = [
       '{"kind":"Status","status":"Failure","message":"container not found"}',
       exit('many'),
@@ -103,7 +104,7 @@ describe('a command', () => {
     }
   })
 
-  it('loses no output that the outcome overtakes, yet does not wait for ever for the end', async () => {
+  it('loses no output that follows the status, and waits a limited time for the end', async () => {
     const end = farEnd()
     const { clock, output, running } = start(end)
     end.put(message(3, exit('1')))
@@ -115,7 +116,7 @@ describe('a command', () => {
     expect(end.closed()).toBe(1)
   })
 
-  it('may tell its outcome in pieces, cut within a character', async () => {
+  it('may receive its status in pieces, split within a character', async () => {
     const end = farEnd()
     const { running } = start(end)
     const status = Buffer.from('{"status":"Failure","message":"größe"}')
@@ -125,7 +126,7 @@ describe('a command', () => {
     await expect(running).rejects.toThrow('größe')
   })
 
-  it('whose stream ends without an outcome is lost, not successful', async () => {
+  it('whose stream ends without a status is lost, not successful', async () => {
     const silentEnd = farEnd()
     const { running } = start(silentEnd)
     silentEnd.put(message(1, 'x'))
@@ -139,20 +140,20 @@ describe('a command', () => {
     await expect(other.running).rejects.toMatchObject({ name: 'ProtocolError' })
   })
 
-  it('whose stream is cut keeps the outcome it had', async () => {
+  it('whose stream breaks keeps the status it had', async () => {
     const cut = farEnd()
     const { running } = start(cut)
-    cut.put(new MusterError('ConnectionLost', 'reset'))
+    cut.put(new MusterError(transportErrors.ConnectionLost, 'reset'))
     await expect(running).rejects.toThrow('reset')
 
     const told = farEnd()
     const other = start(told)
     told.put(message(3, success))
-    told.put(new MusterError('ConnectionLost', 'reset'))
+    told.put(new MusterError(transportErrors.ConnectionLost, 'reset'))
     expect(await other.running).toEqual({ exitCode: 0 })
   })
 
-  it('gets its input, and its end where the protocol can say so', async () => {
+  it('receives its input, and end-of-input where the protocol supports it', async () => {
     for (const [protocol, wanted] of [
       ['v5.channel.k8s.io', ['0 ab', '0 cd', '255 \0']],
       ['v4.channel.k8s.io', ['0 ab', '0 cd']],
@@ -167,7 +168,7 @@ describe('a command', () => {
     }
   })
 
-  it('gets long input in messages that servers take', async () => {
+  it('receives long input in messages of limited size', async () => {
     const end = farEnd()
     const { clock, running } = start(end, { stdin: source('x'.repeat(80_000)) })
     await clock.settle()
@@ -178,7 +179,7 @@ describe('a command', () => {
     await running
   })
 
-  it('hears of the size of its terminal', async () => {
+  it('receives the size of its terminal', async () => {
     async function* sizes() {
       yield { columns: 80, rows: 24 }
     }
@@ -191,7 +192,7 @@ describe('a command', () => {
     await running
   })
 
-  it('ends though its input never does, and then asks for no more of it', async () => {
+  it('ends even if its input does not, and then reads no more of it', async () => {
     const end = farEnd()
     let left = false
     const stdin: AsyncIterable<Uint8Array> = {
@@ -236,7 +237,7 @@ describe('a command', () => {
     expect(end.closed()).toBe(1)
   })
 
-  it('ends at once when given up', async () => {
+  it('ends at once when aborted', async () => {
     const end = farEnd()
     const abort = new AbortController()
     const { running } = start(end, { signal: abort.signal, stdin: silent })
@@ -245,7 +246,7 @@ describe('a command', () => {
     expect(end.closed()).toBe(1)
   })
 
-  it('is not run on a protocol that cannot tell its outcome', async () => {
+  it('is not run with a protocol without an exit status', async () => {
     const end = farEnd('v3.channel.k8s.io')
     const { running } = start(end)
     await expect(running).rejects.toMatchObject({ name: 'ProtocolError' })

@@ -6,7 +6,9 @@
  * Version 5 of the protocol added 255; before it, the end of the input could not be signalled to the command.
  */
 import type { Clock } from '../clock/clock.ts'
-import { isMusterError, MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
 import type { ExecOptions, ExecResult } from './client.ts'
@@ -36,7 +38,10 @@ export async function runCommand(
   if (!execProtocols.includes(stream.protocol)) {
     stream.close()
     const offered = JSON.stringify(printable(stream.protocol))
-    throw new MusterError('ProtocolError', `${what}: the server speaks the unknown exec protocol ${offered}.`)
+    throw new MusterError(
+      clientErrors.ProtocolError,
+      `${what}: the server speaks the unknown exec protocol ${offered}.`,
+    )
   }
   const deadline = new Deadline({ clock, timeoutMs: Number.POSITIVE_INFINITY, signal: options.signal, what })
   const feeds = [
@@ -85,8 +90,8 @@ function converse(
     }
     if (outcome) return outcome
     throw outcomeText === ''
-      ? new MusterError('ConnectionLost', `${what}: the stream ended before the command did.`)
-      : new MusterError('ProtocolError', `${what}: how the command ended cannot be read.`)
+      ? new MusterError(transportErrors.ConnectionLost, `${what}: the stream ended before the command did.`)
+      : new MusterError(clientErrors.ProtocolError, `${what}: how the command ended cannot be read.`)
   }
 
   return new Promise((resolve, reject) => {
@@ -95,7 +100,7 @@ function converse(
     read(onStatus)
       .catch((error: unknown) => {
         // The exit status is known: a connection that breaks afterwards changes nothing.
-        if (outcome && isMusterError(error, 'ConnectionLost')) return outcome
+        if (outcome && isMusterError(error, transportErrors.ConnectionLost)) return outcome
         throw error
       })
       .then(resolve, reject)
@@ -118,7 +123,10 @@ function exitOf(status: Status, what: string): ExecResult {
     const exitCode = Number(status.details?.causes?.find((cause) => cause.reason === 'ExitCode')?.message)
     if (Number.isInteger(exitCode)) return { exitCode }
   }
-  throw new MusterError('ExecFailed', `${what}: ${printable(status.message ?? status.reason ?? 'no reason is given')}.`)
+  throw new MusterError(
+    clientErrors.ExecFailed,
+    `${what}: ${printable(status.message ?? status.reason ?? 'no reason is given')}.`,
+  )
 }
 
 function sendInput(stream: MessageStream, chunk: Uint8Array): void {
@@ -160,7 +168,7 @@ function feed<T>(source: AsyncIterable<T> | undefined, pass: (item: T) => void, 
   }
   const failed = new Promise<never>((_resolve, reject) => {
     run().catch((cause: unknown) =>
-      reject(new MusterError('ExecFailed', 'the input of the command failed.', { cause })),
+      reject(new MusterError(clientErrors.ExecFailed, 'the input of the command failed.', { cause })),
     )
   })
   failed.catch(() => undefined)

@@ -7,7 +7,7 @@ import { createFlowControl, type FlowControl, fullBucket, readyAt, refill, takeT
 describe('a bucket', () => {
   const limits = fc.record({ qps: fc.integer({ min: 1, max: 100 }), burst: fc.integer({ min: 1, max: 50 }) })
 
-  it('lets through no more than burst and what it gained since, however the requests come', () => {
+  it('admits at most the burst and the tokens gained since, however requests arrive', () => {
     fc.assert(
       fc.property(limits, fc.array(fc.nat(2_000), { minLength: 1, maxLength: 60 }), (rate, gaps) => {
         let bucket = fullBucket(rate, 0)
@@ -21,7 +21,7 @@ describe('a bucket', () => {
     )
   })
 
-  it('never makes a request wait while it holds a token, and never longer than one token takes', () => {
+  it('never delays a request while it has a token, and never longer than one token takes', () => {
     fc.assert(
       fc.property(limits, fc.nat(10_000), fc.nat(60), (rate, now, taken) => {
         let bucket = fullBucket(rate, 0)
@@ -95,7 +95,7 @@ describe('flow control', () => {
     expect(log).toEqual(['a', 'b'])
   })
 
-  it('lets a waiter leave at once, and those behind it move up', async () => {
+  it('releases an aborted waiter at once, and the following ones advance', async () => {
     const clock = virtualClock()
     const flow = createFlowControl({ qps: 1, burst: 1 }, clock)
     const log: string[] = []

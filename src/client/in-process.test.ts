@@ -22,8 +22,8 @@ function streaming(): Handler & { readonly signals: AbortSignal[] } {
   }
 }
 
-describe('a transport in this process', () => {
-  it('ends what is under way when it is closed, and takes nothing more', async () => {
+describe('an in-process transport', () => {
+  it('ends pending requests when it is closed, and accepts no more', async () => {
     const transport = inProcessTransport(streaming())
     const { body } = await transport.send(request)
     const chunks = body[Symbol.asyncIterator]()
@@ -36,7 +36,7 @@ describe('a transport in this process', () => {
     await expect(transport.send(request)).rejects.toMatchObject({ name: 'TransportClosed' })
   })
 
-  it('ends a request whose caller gives it up, with his reason', async () => {
+  it('ends an aborted request, with the reason', async () => {
     const handler = streaming()
     const caller = new AbortController()
     const { body } = await inProcessTransport(handler).send({ ...request, signal: caller.signal })
@@ -49,7 +49,7 @@ describe('a transport in this process', () => {
     await expect(inProcessTransport(handler).send({ ...request, signal: caller.signal })).rejects.toThrow('enough')
   })
 
-  it.each(['after its first chunk', 'before'])('lets go of a body that is left %s', async (when) => {
+  it.each(['after its first chunk', 'before'])('releases a body that is abandoned %s', async (when) => {
     const handler = streaming()
     const caller = new AbortController()
     const transport = inProcessTransport(handler)
@@ -65,7 +65,7 @@ describe('a transport in this process', () => {
     expect(handler.signals[0]!.aborted).toBe(false)
   })
 
-  it('lets go of a request that fails, and of a message stream that is closed', async () => {
+  it('releases a failed request, and a closed message stream', async () => {
     const signals: AbortSignal[] = []
     const caller = new AbortController()
     const transport = inProcessTransport({

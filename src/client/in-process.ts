@@ -1,4 +1,5 @@
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { abortable } from './body.ts'
 import type { Handler, Transport, TransportRequest } from '../transport/transport.ts'
 
@@ -17,7 +18,8 @@ export function inProcessTransport(handler: Handler): Transport {
 
   // Not `AbortSignal.any`: its weak references, and everything they refer to, survive until the next major garbage collection.
   const start = (request: TransportRequest): Passage => {
-    if (closed) throw new MusterError('TransportClosed', `${request.method} ${request.path}: the client is closed.`)
+    if (closed)
+      throw new MusterError(clientErrors.TransportClosed, `${request.method} ${request.path}: the client is closed.`)
     const given = request.signal
     given?.throwIfAborted()
     const own = new AbortController()
@@ -57,7 +59,7 @@ export function inProcessTransport(handler: Handler): Transport {
       const { request: guarded, arrived } = start(request)
       try {
         if (!handler.connect)
-          throw new MusterError('ProtocolError', `${request.path}: this server offers no message streams.`)
+          throw new MusterError(clientErrors.ProtocolError, `${request.path}: this server offers no message streams.`)
         const stream = await handler.connect(guarded, protocols)
         return {
           protocol: stream.protocol,
@@ -75,7 +77,7 @@ export function inProcessTransport(handler: Handler): Transport {
     },
     stats: () => ({ connections: 0, streams }),
     close() {
-      closed = new MusterError('TransportClosed', 'the client is closed.')
+      closed = new MusterError(clientErrors.TransportClosed, 'the client is closed.')
       for (const one of underWay) one.abort(closed)
       underWay.clear()
       return Promise.resolve()

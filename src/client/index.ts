@@ -51,7 +51,7 @@ export type { Connection, Credentials, Impersonation, TlsSettings } from './conn
 export {
   connectionFromKubeconfig,
   type ConnectionOptions,
-  type KubeconfigTrust,
+  type KubeconfigOptions,
   loadConnection,
   type LoadConnectionOptions,
 } from './load-connection.ts'

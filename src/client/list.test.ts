@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { Json } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject } from '../kube/object.ts'
@@ -22,22 +23,22 @@ const listOf = (items: Json, metadata: Json = { resourceVersion: '7' }): Json =>
 })
 
 describe('a list', () => {
-  it('gives each item the apiVersion and kind that the server left out, and first', () => {
+  it('adds the apiVersion and kind that the server omits to each item, first', () => {
     const { items } = readList(deployments, listOf([{ metadata: { name: 'a' }, spec: {} }]))
     expect(items).toEqual([{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec: {} }])
     expect(Object.keys(items[0]!)).toEqual(['apiVersion', 'kind', 'metadata', 'spec'])
   })
 
-  it('keeps what an item says of itself', () => {
+  it('keeps the apiVersion and kind of an item', () => {
     const own = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: {} }
     expect(readList(deployments, listOf([own])).items).toEqual([own])
   })
 
-  it('may be null, as Go writes an empty one', () => {
+  it('may be null, as Go encodes an empty list', () => {
     expect(readList(deployments, listOf(null))).toMatchObject({ items: [], metadata: { resourceVersion: '7' } })
   })
 
-  it('is an error when it is none', () => {
+  it('is an error for any other value', () => {
     for (const answer of [null, 'x', [], {}, { items: {} }] as readonly Json[]) {
       expect(() => readList(deployments, answer)).toThrow('deployments.apps/v1: the response is not a list.')
     }
@@ -47,7 +48,7 @@ describe('a list', () => {
 describe('metadata', () => {
   const partial = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata: { name: 'a' } }
 
-  it("comes under the object's own kind, whether the server cut the rest off or not", () => {
+  it("has the object's own kind, whether or not the server removed the rest", () => {
     const wanted = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }
     expect(readMetadata(deployments, partial)).toEqual(wanted)
     expect(readMetadata(deployments, { ...wanted, spec: {} })).toEqual(wanted)
@@ -97,7 +98,7 @@ describe('pages', () => {
     return { asked, names: list.items.map(({ metadata }) => metadata.name), metadata: list.metadata }
   }
 
-  it('become one list at the version of the first', async () => {
+  it('form one list at the version of the first', async () => {
     const { asked, names, metadata } = await read([page(['a'], 'x'), page(['b'], 'y', '8'), page(['c'], '')], {
       limit: 1,
     })
@@ -106,8 +107,8 @@ describe('pages', () => {
     expect(asked).toEqual([{ limit: 1 }, { limit: 1, continue: 'x' }, { limit: 1, continue: 'y' }])
   })
 
-  it('whose token expires are given up for one whole list, with nothing of the old one in it', async () => {
-    const gone = new MusterError('Gone', 'expired')
+  it('with an expired token are replaced by one complete list', async () => {
+    const gone = new MusterError(clientErrors.Gone, 'expired')
     const { asked, names, metadata } = await read([page(['a'], 'x'), gone, page(['b', 'c'], undefined, '9')], {
       namespace: 'n',
     })
@@ -116,14 +117,14 @@ describe('pages', () => {
     expect(asked[2]).toEqual({ namespace: 'n', limit: 0 })
   })
 
-  it('fail when the whole list fails as well, when the first page does, and on any other error', async () => {
-    const gone = new MusterError('Gone', 'expired')
+  it('fail when the complete list fails as well, when the first page does, and on any other error', async () => {
+    const gone = new MusterError(clientErrors.Gone, 'expired')
     await expect(read([page(['a'], 'x'), gone, gone])).rejects.toBe(gone)
     await expect(read([gone])).rejects.toBe(gone)
-    await expect(read([page(['a'], 'x'), new MusterError('Forbidden', 'no')])).rejects.toThrow('no')
+    await expect(read([page(['a'], 'x'), new MusterError(clientErrors.Forbidden, 'no')])).rejects.toThrow('no')
   })
 
-  it('that never end are an error', async () => {
+  it('without an end are an error', async () => {
     await expect(read([page(['a'], 'x'), page(['a'], 'x')])).rejects.toMatchObject({ name: 'ProtocolError' })
   })
 })

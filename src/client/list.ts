@@ -3,10 +3,11 @@
  *
  * Servers omit apiVersion and kind of items in most lists; here every item has them.
  */
-import { isMusterError, MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeList, KubeObject } from '../kube/object.ts'
+import type { KubeList, KubeObject, NamedMeta } from '../kube/object.ts'
 import type { ListOptions, MetadataObject, Table, WholeListOptions } from './client.ts'
 
 /** The response to a list of `resource`. */
@@ -27,17 +28,18 @@ export function readMetadataList(resource: Resource, answer: Json): KubeList<Met
 
 /** Metadata with the object's own kind, whatever the representation. */
 export function readMetadata(resource: Resource, answer: Json): MetadataObject {
-  if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: no object came.`)
+  if (!isJsonObject(answer))
+    throw new MusterError(clientErrors.UnexpectedAnswer, `${formatResource(resource)}: no object came.`)
   return {
     apiVersion: formatApiVersion(resource),
     kind: resource.kind,
-    metadata: metadataOf(answer),
+    metadata: metadataOf(answer) as unknown as NamedMeta,
   }
 }
 
 export function readTable(resource: Resource, answer: Json): Table {
   if (!isJsonObject(answer) || answer['kind'] !== 'Table') {
-    throw new MusterError('NotAcceptable', `${formatResource(resource)}: the server sent no table.`)
+    throw new MusterError(clientErrors.NotAcceptable, `${formatResource(resource)}: the server sent no table.`)
   }
   const rows = objects(answer['rows']).map((row) => {
     const cells = Array.isArray(row['cells']) ? (row['cells'] as readonly Json[]) : []
@@ -67,12 +69,15 @@ export async function readPages<T extends KubeObject>(
     try {
       page = await readPage({ ...options, continue: next })
     } catch (error) {
-      if (!isMusterError(error, 'Gone')) throw error
+      if (!isMusterError(error, clientErrors.Gone)) throw error
       return wholeList(await readPage({ ...options, limit: 0 }))
     }
     for (const item of page.items) items.push(item)
     if (page.metadata.continue === next) {
-      throw new MusterError('ProtocolError', `${formatResource(resource)}: the server sends the same page for ever.`)
+      throw new MusterError(
+        clientErrors.ProtocolError,
+        `${formatResource(resource)}: the server sends the same page for ever.`,
+      )
     }
     next = page.metadata.continue
   }
@@ -87,7 +92,7 @@ function wholeList<T extends KubeObject>(list: KubeList<T>): KubeList<T> {
 function listOf(resource: Resource, answer: Json): JsonObject {
   // Go writes a nil slice as null.
   if (isJsonObject(answer) && (answer['items'] === null || Array.isArray(answer['items']))) return answer
-  throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: the response is not a list.`)
+  throw new MusterError(clientErrors.UnexpectedAnswer, `${formatResource(resource)}: the response is not a list.`)
 }
 
 function identityOf(resource: Resource): { readonly apiVersion: string; readonly kind: string } {

@@ -6,9 +6,11 @@ import { errorCode } from '../system/error-code.ts'
 import { delimiter, join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { Json } from '../kube/json.ts'
 import type { Connection, Impersonation } from './connection.ts'
+import { fingerprintOf, followedConnection } from './followed-connection.ts'
 import { type ChosenContext, chooseContext } from './credentials/context.ts'
 import {
   anonymousCredentials,
@@ -16,7 +18,7 @@ import {
   readPemFile,
   userCredentials,
 } from './credentials/credentials.ts'
-import { inClusterConnection } from './credentials/in-cluster.ts'
+import { inClusterConnection, inClusterName } from './credentials/in-cluster.ts'
 import {
   isEmptyKubeconfig,
   type Kubeconfig,
@@ -42,16 +44,19 @@ export interface LoadConnectionOptions extends ConnectionOptions {
   readonly kubeconfig?: string | undefined
 }
 
-export interface KubeconfigTrust {
+export interface KubeconfigOptions extends ConnectionOptions {
   /** The source of the kubeconfig, for messages: `Secret kyma-system/cluster-a`. @default "kubeconfig" */
   readonly source?: string | undefined
-  /** Whether it may refer to files of this machine. @default false */
-  readonly allowFiles?: boolean | undefined
-  /** Whether it may run programs (exec plugins) on this machine. @default false */
-  readonly allowExec?: boolean | undefined
 }
 
+/** The connection follows its source: see `followed-connection.ts`. */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
+  return await followedConnection((context) =>
+    findConnection(context === undefined || context === inClusterName ? options : { ...options, context }),
+  )
+}
+
+async function findConnection(options: LoadConnectionOptions): Promise<Connection> {
   const machine = options.machine ?? systemMachine
   const named = options.kubeconfig || machine.env['KUBECONFIG']
   if (named) {
@@ -60,7 +65,7 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
     if (kubeconfig) return await connectionTo(chooseContext(kubeconfig, options.context), options)
     const origin = options.kubeconfig ? '' : 'KUBECONFIG names '
     const verb = paths.length > 1 ? 'none of which exists' : 'which does not exist'
-    throw new MusterError('KubeconfigNotFound', `${origin}${paths.join(', ')}, ${verb}.`)
+    throw new MusterError(clientErrors.KubeconfigNotFound, `${origin}${paths.join(', ')}, ${verb}.`)
   }
 
   const home = join(machine.home(), '.kube', 'config')
@@ -72,22 +77,22 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
   }
   if (kubeconfig) return await connectionTo(chooseContext(kubeconfig), options)
   const pod = options.context ? '' : ', and this is not a Pod'
-  throw new MusterError('KubeconfigNotFound', `KUBECONFIG is not set, ${home} does not exist${pod}.`)
+  throw new MusterError(clientErrors.KubeconfigNotFound, `KUBECONFIG is not set, ${home} does not exist${pod}.`)
 }
 
 /**
- * The connection of a kubeconfig that is not a file, such as one from a Secret. It is untrusted input: unless allowed, it
- * must not make this process read files or run programs.
+ * The connection of a kubeconfig that is not a file, such as one from a Secret. It is untrusted input: it must
+ * not make this process read files or run programs.
  */
 export async function connectionFromKubeconfig(
   kubeconfig: string | object,
-  options: ConnectionOptions & KubeconfigTrust = {},
+  options: KubeconfigOptions = {},
 ): Promise<Connection> {
   const source = options.source ?? 'kubeconfig'
   const parsed =
     typeof kubeconfig === 'string' ? await parseKubeconfig(kubeconfig, source) : readKubeconfig(kubeconfig, source)
   const chosen = chooseContext(parsed, options.context)
-  refuseUntrusted(chosen, options)
+  refuseUntrusted(chosen)
   return await connectionTo(chosen, options)
 }
 
@@ -100,14 +105,14 @@ async function loadFiles(paths: readonly string[], machine: Machine): Promise<Ku
     } catch (error) {
       if (errorCode(error) === 'ENOENT') continue
       const message = `the kubeconfig ${path} ${explainFileError(error)}.`
-      throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+      throw new MusterError(clientErrors.CredentialFileUnreadable, message, { cause: error })
     }
     found.push(await parseKubeconfig(content, path, { file: true }))
   }
   return found.length > 0 ? mergeKubeconfigs(found) : undefined
 }
 
-function refuseUntrusted({ cluster, user }: ChosenContext, { allowFiles, allowExec }: KubeconfigTrust): void {
+function refuseUntrusted({ cluster, user }: ChosenContext): void {
   const problems: string[] = []
   const files = {
     [`${cluster.place.path}.certificate-authority`]: cluster.value.certificateAuthority,
@@ -118,9 +123,9 @@ function refuseUntrusted({ cluster, user }: ChosenContext, { allowFiles, allowEx
       user.value.authProvider?.config?.['idp-certificate-authority'],
   }
   for (const [path, file] of Object.entries(files)) {
-    if (file && !allowFiles) problems.push(`${path} names a file, which is not allowed here: put its content inline`)
+    if (file) problems.push(`${path} names a file, which is not allowed here: put its content inline`)
   }
-  if (user.value.exec && !allowExec) {
+  if (user.value.exec) {
     problems.push(`${user.place.path}.exec names a program, which is not allowed here: use a token or a certificate`)
   }
   if (problems.length > 0) throw malformedKubeconfig(user.place.source, problems)
@@ -151,6 +156,7 @@ async function connectionTo(chosen: ChosenContext, options: ConnectionOptions): 
     // An empty value in a kubeconfig means: use the environment.
     proxyUrl: cluster.proxyUrl || undefined,
     namespace: chosen.namespace ?? 'default',
+    fingerprint: fingerprintOf([chosen.name, { ...cluster }, { ...chosen.user.value }, ca ?? null] as Json),
   }
 }
 

@@ -13,7 +13,7 @@ const deployments: Resource = {
 }
 
 describe('paths', () => {
-  it('of lists carry selectors, limits and versions, and nothing that was not asked for', () => {
+  it('of lists contain selectors, limits and versions, and nothing else', () => {
     expect(listPath(pods)).toBe('/api/v1/pods')
     expect(listPath(deployments, { namespace: 'a', limit: 0, labelSelector: '', fieldSelector: '' })).toBe(
       '/apis/apps/v1/namespaces/a/deployments',
@@ -37,7 +37,7 @@ describe('paths', () => {
     )
   })
 
-  it('of watches say so, and ask for initial events as servers want it', () => {
+  it('of watches contain the required parameters of initial events', () => {
     expect(watchPath(pods, { resourceVersion: '7', allowBookmarks: true, timeoutSeconds: 290 })).toBe(
       '/api/v1/pods?watch=true&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=290',
     )
@@ -46,7 +46,7 @@ describe('paths', () => {
     )
   })
 
-  it('of objects refuse a name or namespace that would lead elsewhere', () => {
+  it('of objects reject a name or namespace with path characters', () => {
     expect(objectPath(pods, { namespace: 'a', name: 'b' }, 'status')).toBe('/api/v1/namespaces/a/pods/b/status')
     expect(objectPath(nodes, { namespace: 'ignored', name: 'n' })).toBe('/api/v1/nodes/n')
     for (const name of ['', '.', '..', 'a/b', 'a%2fb']) {
@@ -59,7 +59,7 @@ describe('paths', () => {
     expect(collectionPath(nodes, undefined)).toBe('/api/v1/nodes')
   })
 
-  it('repeat the name of a list and leave out what is false or absent', () => {
+  it('repeat list parameters and omit false and absent ones', () => {
     expect(withQuery('/x', { command: ['sh', '-c', 'a b'], tty: false, stdin: true, container: undefined })).toBe(
       '/x?command=sh&command=-c&command=a%20b&stdin=true',
     )

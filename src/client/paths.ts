@@ -1,5 +1,6 @@
 /** URLs of requests: path and query of a list, a watch or one object. */
-import { MusterError } from '../kube/errors.ts'
+import { kubeErrors } from '../kube/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { formatResource, type Resource, resourcePath } from '../kube/kind.ts'
 import type { ListOptions, ObjectRef, WatchOptions } from './client.ts'
 
@@ -73,10 +74,10 @@ function namespaceOf(resource: Resource, namespace: string | undefined): string 
 }
 
 function checkSegment(resource: Resource, part: 'name' | 'namespace', value: string | undefined): void {
-  if (!value) throw new MusterError('InvalidObject', `${formatResource(resource)}: no ${part} is given.`)
+  if (!value) throw new MusterError(kubeErrors.InvalidObject, `${formatResource(resource)}: no ${part} is given.`)
   if (value === '.' || value === '..' || /[/%]/.test(value)) {
     throw new MusterError(
-      'InvalidObject',
+      kubeErrors.InvalidObject,
       `${formatResource(resource)}: ${JSON.stringify(value)} cannot be the ${part} of an object.`,
     )
   }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../clock/random.ts'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { bodyOf, readText } from './body.ts'
 import type { RawRequest } from './client.ts'
 import { createFlowControl } from './flow-control.ts'
@@ -23,7 +24,7 @@ function refuse(status: number, reason: string, headers: Readonly<Record<string,
 
 async function* cutOff(text: string): AsyncGenerator<Uint8Array, void, void> {
   yield Buffer.from(text)
-  throw new MusterError('ConnectionLost', 'cut')
+  throw new MusterError(transportErrors.ConnectionLost, 'cut')
 }
 
 const get: RawRequest = { method: 'GET', path: '/x?secret=1' }
@@ -66,7 +67,7 @@ function against(answers: readonly Handle[], options: Partial<RequesterOptions> 
 }
 
 describe('a request', () => {
-  it('carries who asks, what is wanted and what is sent', async () => {
+  it('has user agent, accepted types and body', async () => {
     const { seen, outcome } = against([() => respond(200, 'ok')])
     expect(await outcome({ method: 'POST', path: '/x', body: '{}' })).toBe('ok')
     expect(await outcome({ ...get, headers: { accept: 'text/plain' } })).toBe('ok')
@@ -78,7 +79,7 @@ describe('a request', () => {
     expect(seen[1]?.headers).toEqual({ accept: 'text/plain', 'user-agent': 'test' })
   })
 
-  it('that was put off comes again after the time it was told, and says what that cost', async () => {
+  it('that is throttled is repeated after the requested delay, and reports it', async () => {
     const answers = [() => refuse(429, 'TooManyRequests', { 'retry-after': '5' }), () => respond(201, 'made')]
     const { seen, outcome, requester } = against(answers)
     const post: RawRequest = { method: 'POST', path: '/x', body: '{}' }
@@ -89,7 +90,7 @@ describe('a request', () => {
     expect(requester.stats().retryWaitMs).toBeGreaterThan(5_000)
   })
 
-  it('that writes is not sent again when the server may have acted', async () => {
+  it('that writes is not repeated when the server may have acted', async () => {
     const { seen, outcome } = against([() => refuse(500, 'InternalError')])
     expect(await outcome({ method: 'POST', path: '/x', body: '{}' })).toBe('ServerError')
     expect(seen).toHaveLength(1)
@@ -97,7 +98,7 @@ describe('a request', () => {
     expect(seen).toHaveLength(6)
   })
 
-  it('whose answer is cut off half-way is asked again, as long as it only reads', async () => {
+  it('whose response is truncated is repeated, if it only reads', async () => {
     const cut: Handle = () => ({ status: 200, headers: {}, body: cutOff('{"half":') })
     const reading = against([cut, () => respond(200, 'whole')])
     expect(await reading.outcome(get)).toBe('whole')
@@ -105,19 +106,19 @@ describe('a request', () => {
     expect(await writing.outcome({ method: 'POST', path: '/x' })).toBe('ConnectionLost')
   })
 
-  it('with a loop of its own hears of each failure', async () => {
+  it('with its own retry loop receives each failure', async () => {
     const { seen, outcome } = against([() => refuse(503, 'ServiceUnavailable')])
     expect(await outcome({ ...get, retry: false })).toBe('ServiceUnavailable')
     expect(seen).toHaveLength(1)
   })
 
-  it('ends at its time-out, though the server and the transport keep silent', async () => {
+  it('ends at its timeout, even if server and transport are silent', async () => {
     const { outcome } = against([() => new Promise(() => undefined)])
     expect(await outcome({ ...get, timeoutMs: 2_000 }, 1_999)).toBe('pending')
     expect(await outcome({ ...get, timeoutMs: 2_000 }, 2_000)).toBe('RequestTimeout')
   })
 
-  it('is timed as a whole: tries, waits and the body', async () => {
+  it('has one timeout for attempts, delays and the body', async () => {
     async function* stalled(): AsyncGenerator<Uint8Array, void, void> {
       yield Buffer.from('a')
       await new Promise(() => undefined)
@@ -129,7 +130,7 @@ describe('a request', () => {
     expect(busy.seen.length).toBeLessThan(4)
   })
 
-  it('ends at once when aborted: in line, on its way, waiting to retry', async () => {
+  it('ends at once when aborted: queued, in flight, waiting to retry', async () => {
     const cases: readonly (readonly [Handle, Partial<RequesterOptions>])[] = [
       [() => new Promise(() => undefined), {}],
       [() => refuse(429, 'TooManyRequests', { 'retry-after': '9' }), {}],
@@ -146,19 +147,19 @@ describe('a request', () => {
     }
   })
 
-  it('that was aborted before is not sent', async () => {
+  it('that was already aborted is not sent', async () => {
     const { seen, requester } = against([() => respond(200, '')])
     await expect(requester.request({ ...get, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'Aborted' })
     expect(seen).toHaveLength(0)
   })
 
-  it('may be answered by 304 only if it asked for that', async () => {
+  it('may get a 304 only if it is conditional', async () => {
     const { outcome } = against([() => respond(304, '')])
     expect(await outcome({ ...get, headers: { 'if-none-match': '"a"' } })).toBe('')
     expect(await outcome(get)).toBe('UnexpectedAnswer')
   })
 
-  it('waits for its turn in the bucket that its identity shares', async () => {
+  it('waits in the bucket that its identity shares', async () => {
     const clock = virtualClock()
     const flow = createFlowControl({ qps: 1, burst: 1 }, clock)
     const seen: string[] = []
@@ -175,7 +176,7 @@ describe('a request', () => {
     expect(flow.snapshot()).toMatchObject({ taken: 2, waited: 1, waitedMs: 1_000 })
   })
 
-  it('hands warnings on, of answers good and bad', async () => {
+  it('passes on warnings of successful and failed responses', async () => {
     const heard: string[] = []
     const onWarning = (warning: ServerWarning, { path }: { readonly path: string }): void =>
       void heard.push(`${path} ${warning.text}`)
@@ -192,7 +193,7 @@ describe('a request', () => {
 describe('a stream', () => {
   const streaming: RawRequest = { ...get, streaming: true, timeoutMs: 1_000 }
 
-  it('is timed until its head has come, and not after', async () => {
+  it('has a timeout until its response head, and not after', async () => {
     async function* slow(clock: ReturnType<typeof virtualClock>): AsyncGenerator<Uint8Array, void, void> {
       await clock.sleep(5_000)
       yield Buffer.from('late')
@@ -203,7 +204,7 @@ describe('a stream', () => {
     expect(await open.outcome(streaming, 5_000)).toBe('late')
   })
 
-  it('fails at once when aborted, even if its source keeps silent', async () => {
+  it('fails at once when aborted, even if its source is silent', async () => {
     async function* silent(): AsyncGenerator<Uint8Array, void, void> {
       yield Buffer.from('a')
       await new Promise(() => undefined)
@@ -216,13 +217,13 @@ describe('a stream', () => {
     await expect(reading).rejects.toMatchObject({ name: 'Aborted' })
   })
 
-  it('that is cut off is not asked again: only its reader knows what it has seen', async () => {
+  it('that breaks is not repeated: only its reader knows its position', async () => {
     const { seen, outcome } = against([() => ({ status: 200, headers: {}, body: cutOff('a') })])
     expect(await outcome(streaming)).toBe('ConnectionLost')
     expect(seen).toHaveLength(1)
   })
 
-  it('gives its connection back when its answer comes too late', async () => {
+  it('releases its connection when its response is too late', async () => {
     let left = false
     const clock = virtualClock()
     const body: AsyncIterable<Uint8Array> = {

@@ -2,7 +2,10 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../clock/random.ts'
 import { virtualClock } from '../clock/virtual-clock.ts'
-import { type ErrorName, errorTable, MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { kubeErrors } from '../kube/errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import type { Status } from '../kube/object.ts'
 import { ApiError, statusError } from './api-error.ts'
 import { defaultRetryPolicy, isRepeatable, retryDelay, withRetries, type RetryableWrite } from './retry.ts'
@@ -40,7 +43,7 @@ describe('a write is repeatable', () => {
       { verb: 'patch', type: 'json', patch: [{ op: 'test', path: '/spec/replicas', value: 7 }, { op: 'add' }, null] },
       false,
     ],
-    ['JSON patch that is none', { verb: 'patch', type: 'json', patch: versioned }, false],
+    ['JSON patch that is invalid', { verb: 'patch', type: 'json', patch: versioned }, false],
     ['delete with uid', { verb: 'delete', preconditions: { uid: 'u' } }, true],
     ['delete with resourceVersion', { verb: 'delete', preconditions: { resourceVersion: '7' } }, true],
     ['delete with empty preconditions', { verb: 'delete', preconditions: {} }, false],
@@ -55,11 +58,11 @@ describe('a write is repeatable', () => {
 })
 
 describe('a failure', () => {
-  it('that leaves the server untouched may be followed by another try, whatever the request', () => {
+  it('that leaves the server unchanged may be retried, whatever the request', () => {
     const untouched = [
-      new MusterError('Unreachable', ''),
-      new MusterError('HostNotFound', ''),
-      new MusterError('ProxyFailed', ''),
+      new MusterError(clientErrors.Unreachable, ''),
+      new MusterError(clientErrors.HostNotFound, ''),
+      new MusterError(clientErrors.ProxyFailed, ''),
       statusError(status(429, 'TooManyRequests', { retryAfterSeconds: 1 })),
       statusError(status(429, 'TooManyRequests')),
       statusError(status(503, 'ServiceUnavailable', { retryAfterSeconds: 1 })),
@@ -67,16 +70,16 @@ describe('a failure', () => {
     for (const error of untouched) expect([error.name, retries(error, false)]).toEqual([error.name, true])
   })
 
-  it('that may have touched the server is followed only by what is repeatable', () => {
+  it('that may have changed the server is retried only for repeatable requests', () => {
     const open = [
-      new MusterError('ConnectionLost', ''),
-      new MusterError('RequestTimeout', ''),
+      new MusterError(transportErrors.ConnectionLost, ''),
+      new MusterError(clientErrors.RequestTimeout, ''),
       statusError(status(500, 'InternalError')),
       statusError(status(500, 'ServerTimeout', { retryAfterSeconds: 2 })),
       statusError(status(504, 'Timeout')),
       statusError(status(503, 'ServiceUnavailable')),
-      // Retry-After from somebody in between: what stands behind may have acted.
-      new ApiError('ServiceUnavailable', '', {
+      // Retry-After from a proxy: the API server behind it may have acted.
+      new ApiError(clientErrors.ServiceUnavailable, '', {
         status: { apiVersion: 'v1', kind: 'Status' },
         httpStatus: 503,
         retryAfterMs: 1_000,
@@ -88,7 +91,7 @@ describe('a failure', () => {
   })
 
   it('of any other name is final', () => {
-    const retried: ReadonlySet<ErrorName> = new Set<ErrorName>([
+    const retried: ReadonlySet<string> = new Set([
       'Unreachable',
       'HostNotFound',
       'ProxyFailed',
@@ -99,18 +102,19 @@ describe('a failure', () => {
       'ServerTimeout',
       'ServiceUnavailable',
     ])
-    for (const name of Object.keys(errorTable) as ErrorName[]) {
-      expect([name, retries(new MusterError(name, ''), true)]).toEqual([name, retried.has(name)])
+    for (const definition of Object.values({ ...kubeErrors, ...transportErrors, ...clientErrors })) {
+      const { name } = definition
+      expect([name, retries(new MusterError(definition, ''), true)]).toEqual([name, retried.has(name)])
     }
     expect(retries(new TypeError('a bug'), true)).toBe(false)
   })
 
-  it('of an eviction held by its budget is the answer, not a failure to repeat', () => {
+  it('of an eviction by its budget is the result, and not retried', () => {
     const causes = [{ reason: 'DisruptionBudget', message: 'needs 2' }]
     expect(retries(statusError(status(429, 'TooManyRequests', { causes, retryAfterSeconds: 10 })), true)).toBe(false)
   })
 
-  it('is waited out ever longer, never shorter than the server asks, never past the deadline, never for ever', () => {
+  it('backs off with growing delays, not shorter than the server asks, not past the deadline, with a limit', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10 }),
@@ -118,7 +122,7 @@ describe('a failure', () => {
         fc.nat(30_000),
         fc.integer(),
         (failures, retryAfterMs, deadline, seed) => {
-          const error = new MusterError('TooManyRequests', '', { retryAfterMs })
+          const error = new MusterError(clientErrors.TooManyRequests, '', { retryAfterMs })
           const failure = { error, failures, repeatable: true, now: 0, deadline }
           const wait = retryDelay(failure, defaultRetryPolicy, seededRandom(seed))
           const least = (retryAfterMs ?? 0) + 0.5 * Math.min(250 * 2 ** (failures - 1), 8_000)
@@ -131,7 +135,7 @@ describe('a failure', () => {
   })
 })
 
-describe('the loop', () => {
+describe('the retry loop', () => {
   const loopOf = (repeatable: boolean, signal = new AbortController().signal, timeoutMs = 30_000) => {
     const clock = virtualClock()
     const waits: number[] = []
@@ -140,38 +144,41 @@ describe('the loop', () => {
     return { clock, waits, loop: { policy: defaultRetryPolicy, clock, random, repeatable, deadline, signal, onWait } }
   }
 
-  it('tries until it succeeds', async () => {
+  it('retries until it succeeds', async () => {
     const { clock, waits, loop } = loopOf(true)
     let tries = 0
     const done = withRetries(loop, () =>
-      ++tries < 3 ? Promise.reject(new MusterError('ConnectionLost', 'cut')) : Promise.resolve('here'),
+      ++tries < 3 ? Promise.reject(new MusterError(transportErrors.ConnectionLost, 'cut')) : Promise.resolve('here'),
     )
     await clock.advance(5_000)
     expect(await done).toBe('here')
     expect(waits).toHaveLength(2)
   })
 
-  it('gives up after the allowed tries with the last error', async () => {
+  it('stops after the allowed attempts with the last error', async () => {
     const { clock, loop } = loopOf(true)
     let tries = 0
-    const done = withRetries(loop, () => Promise.reject(new MusterError('ServerError', `try ${++tries}`)))
+    const done = withRetries(loop, () => Promise.reject(new MusterError(clientErrors.ServerError, `try ${++tries}`)))
     done.catch(() => undefined)
     await clock.advance(30_000)
     await expect(done).rejects.toThrow('try 5')
   })
 
-  it('says of a conflict that an earlier try may have caused it', async () => {
+  it('reports that an earlier attempt may have caused a conflict', async () => {
     const { clock, loop } = loopOf(true)
-    const failures = [new MusterError('ConnectionLost', 'cut'), new MusterError('Conflict', 'changed')]
+    const failures = [
+      new MusterError(transportErrors.ConnectionLost, 'cut'),
+      new MusterError(clientErrors.Conflict, 'changed'),
+    ]
     const done = withRetries(loop, () => Promise.reject(failures.shift()!))
     done.catch(() => undefined)
     await clock.advance(5_000)
     await expect(done).rejects.toMatchObject({ name: 'Conflict', cause: { name: 'ConnectionLost' } })
   })
 
-  it('does not wait for what would come too late', async () => {
+  it('does not wait past the deadline', async () => {
     const { waits, loop } = loopOf(true)
-    const error = new MusterError('TooManyRequests', 'later', { retryAfterMs: 60_000 })
+    const error = new MusterError(clientErrors.TooManyRequests, 'later', { retryAfterMs: 60_000 })
     await expect(withRetries(loop, () => Promise.reject(error))).rejects.toBe(error)
     expect(waits).toEqual([])
   })
@@ -182,7 +189,7 @@ describe('the loop', () => {
     let tries = 0
     const done = withRetries(loop, () => {
       tries++
-      return Promise.reject(new MusterError('TooManyRequests', '', { retryAfterMs: 10_000 }))
+      return Promise.reject(new MusterError(clientErrors.TooManyRequests, '', { retryAfterMs: 10_000 }))
     })
     done.catch(() => undefined)
     await clock.advance(1_000)

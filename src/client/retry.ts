@@ -27,8 +27,10 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
-import { type ErrorName, isMusterError, MusterError } from '../kube/errors.ts'
+import { transportErrors } from '../transport/errors.ts'
+import { type ErrorDefinition, isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject } from '../kube/json.ts'
+import { clientErrors } from './errors.ts'
 import { ApiError, isHeldByBudget } from './api-error.ts'
 import type { DeleteOptions, PatchType } from './client.ts'
 
@@ -87,20 +89,26 @@ function testsVersion(patch: unknown): boolean {
   )
 }
 
-const neverConnected: ReadonlySet<ErrorName> = new Set(['Unreachable', 'HostNotFound', 'ProxyFailed'])
+const { Unreachable, HostNotFound, ProxyFailed } = clientErrors
+const neverConnected = codesOf(Unreachable, HostNotFound, ProxyFailed)
 
-const mayHaveActed: ReadonlySet<ErrorName> = new Set([
-  'ConnectionLost',
-  'RequestTimeout',
-  'ServerError',
-  'ServerTimeout',
-  'ServiceUnavailable',
-])
+const { RequestTimeout, ServerError, ServerTimeout, ServiceUnavailable, TooManyRequests } = clientErrors
+const mayHaveActed = codesOf(
+  transportErrors.ConnectionLost,
+  RequestTimeout,
+  ServerError,
+  ServerTimeout,
+  ServiceUnavailable,
+)
+
+function codesOf(...errors: readonly ErrorDefinition[]): ReadonlySet<string> {
+  return new Set(errors.map(({ code }) => code))
+}
 
 function isCertainlyUndone(error: MusterError): boolean {
-  if (neverConnected.has(error.name)) return true
-  if (error.name === 'TooManyRequests') return !isHeldByBudget(error)
-  const isPutOff = error.name === 'ServiceUnavailable' && error.retryAfterMs !== undefined
+  if (neverConnected.has(error.code)) return true
+  if (error.code === TooManyRequests.code) return !isHeldByBudget(error)
+  const isPutOff = error.code === ServiceUnavailable.code && error.retryAfterMs !== undefined
   return isPutOff && error instanceof ApiError && error.status.reason !== undefined
 }
 
@@ -118,7 +126,7 @@ interface RetryableFailure {
 export function retryDelay(failure: RetryableFailure, policy: RetryPolicy, random: Random): number | undefined {
   const { error, failures, repeatable, now, deadline } = failure
   if (!(error instanceof MusterError) || failures >= policy.attempts) return undefined
-  if (!isCertainlyUndone(error) && !(repeatable && mayHaveActed.has(error.name))) return undefined
+  if (!isCertainlyUndone(error) && !(repeatable && mayHaveActed.has(error.code))) return undefined
   const backoff = jitter(Math.min(policy.baseMs * 2 ** (failures - 1), policy.maxMs), random, 0.5)
   // `Retry-After` is the minimum, plus jitter: clients that got the same value must not return at the same time.
   const wait = (error.retryAfterMs ?? 0) + backoff

@@ -5,7 +5,7 @@ import { parseWarnings } from './warning.ts'
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, (character) => `\\${character}`)}"`
 
 describe('warnings', () => {
-  it('are found, several in one header, with agent and date', () => {
+  it('are parsed, several in one header, with agent and date', () => {
     expect(
       parseWarnings(
         '299 - "unknown field \\"spec.x\\"", 299 host:443 "a, b" "Sat, 25 Aug 2012 23:34:45 GMT",299 - "c"',
@@ -17,7 +17,7 @@ describe('warnings', () => {
     ])
   })
 
-  it('survive any text between the quotes', () => {
+  it('round-trip any quoted text', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), (texts) => {
         const header = texts.map((text) => `299 - ${quoted(text)}`).join(', ')
@@ -26,7 +26,7 @@ describe('warnings', () => {
     )
   })
 
-  it('that cannot be read are left out, never an error', () => {
+  it('that are invalid are skipped, never an error', () => {
     expect(parseWarnings('')).toEqual([])
     expect(parseWarnings('nonsense')).toEqual([])
     expect(parseWarnings('299 - "a", 299 - "never closed')).toEqual([{ code: 299, agent: '-', text: 'a' }])

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeWatchEvent } from './watch-event.ts'
 
 describe('a watch event', () => {
-  it('is what the line says, long integers kept', () => {
+  it('is parsed with large integers kept', () => {
     const object = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"n":9007199254740993}}'
     expect(decodeWatchEvent(`{"type":"ADDED","object":${object}}`)).toEqual({
       type: 'ADDED',

@@ -1,5 +1,6 @@
 /** One line of a watch, parsed as an event. */
-import { MusterError } from '../kube/errors.ts'
+import { clientErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { WatchEvent } from './client.ts'
@@ -16,13 +17,16 @@ export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
     event = parseJson(line)
   } catch {
     // The parser's message would quote the line.
-    throw new MusterError('ProtocolError', `${what}: a line of ${line.length} characters is no JSON.`)
+    throw new MusterError(clientErrors.ProtocolError, `${what}: a line of ${line.length} characters is no JSON.`)
   }
   if (!isJsonObject(event) || !isJsonObject(event['object'])) {
-    throw new MusterError('ProtocolError', `${what}: a line is not a watch event.`)
+    throw new MusterError(clientErrors.ProtocolError, `${what}: a line is not a watch event.`)
   }
   if (!types.has(event['type'])) {
-    throw new MusterError('ProtocolError', `${what}: an event has the unknown type ${JSON.stringify(event['type'])}.`)
+    throw new MusterError(
+      clientErrors.ProtocolError,
+      `${what}: an event has the unknown type ${JSON.stringify(event['type'])}.`,
+    )
   }
   return event as unknown as WatchEvent<T>
 }

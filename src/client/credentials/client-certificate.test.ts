@@ -17,7 +17,7 @@ const files: CertificateSource = {
 }
 
 describe('certificateCredentials', () => {
-  it('hands out an inline pair under a steady id', async () => {
+  it('returns an inline pair with a stable id', async () => {
     const { cert, key } = issue('jane')
     const credentials = certificateCredentials(
       { cert: { pem: cert, origin: 'cert' }, key: { pem: key, origin: 'key' } },
@@ -44,7 +44,7 @@ describe('certificateCredentials', () => {
     expect(second?.id).not.toBe(first?.id)
   })
 
-  it('keeps the old pair while the files are half-way rotated', async () => {
+  it('keeps the old pair while the files do not match', async () => {
     const clock = virtualClock(start)
     const [one, two] = [issue('jane'), issue('jane')]
     const machine = memoryMachine({ files: { '/pki/tls.crt': one.cert, '/pki/tls.key': one.key } })
@@ -58,7 +58,7 @@ describe('certificateCredentials', () => {
     expect(await credentials.certificate()).toMatchObject(two)
   })
 
-  it('reads the files at once when the server refused', async () => {
+  it('reloads the files when the server rejects them', async () => {
     const [one, two] = [issue('jane'), issue('jane')]
     const machine = memoryMachine({ files: { '/pki/tls.crt': one.cert, '/pki/tls.key': one.key } })
     const credentials = certificateCredentials(files, { machine, clock: virtualClock(start) })
@@ -68,7 +68,7 @@ describe('certificateCredentials', () => {
     expect(await credentials.certificate()).toMatchObject(two)
   })
 
-  it('says when it expired, and recovers with a renewed file', async () => {
+  it('reports expiry, and recovers with a renewed file', async () => {
     const clock = virtualClock(start)
     const [one, two] = [issue('jane', 1), issue('jane', 30)]
     const machine = memoryMachine({ files: { '/pki/tls.crt': one.cert, '/pki/tls.key': one.key } })
@@ -85,7 +85,7 @@ describe('certificateCredentials', () => {
     expect(await credentials.certificate()).toMatchObject(two)
   })
 
-  it('names the file that cannot be read', async () => {
+  it('names the unreadable file', async () => {
     const machine = memoryMachine({
       files: { '/pki/tls.crt': issue('jane').cert, '/pki/tls.key': systemError('EACCES') },
     })
@@ -101,7 +101,7 @@ describe('certificateCredentials', () => {
 describe('checkPair', () => {
   const pair = issue('jane')
 
-  it('refuses what is no certificate, no key, or not a pair', async () => {
+  it('rejects an invalid certificate, an invalid key, and a mismatch', async () => {
     await expect(checkPair('garbage', pair.key, 'the cert', 'the key')).rejects.toThrow(
       'the cert holds no readable PEM',
     )
@@ -111,7 +111,7 @@ describe('checkPair', () => {
     await expect(checkPair(pair.cert, issue('joe').key, 'the cert', 'the key')).rejects.toThrow('does not belong')
   })
 
-  it('tells that a key is encrypted', async () => {
+  it('reports an encrypted key', async () => {
     const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
       type: 'pkcs8',
       format: 'pem',

@@ -3,7 +3,8 @@
  * certificate needs no restart; a pair read in the middle of a rotation is ignored.
  */
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { ClientCertificate, Credentials } from '../connection.ts'
 import { explainFileError, type Machine } from './machine.ts'
 import { renewable } from './renewable.ts'
@@ -59,7 +60,7 @@ export async function checkPair(
       `${keyOrigin} holds no readable PEM key${/ENCRYPTED/.test(key) ? ': it is encrypted, decrypt it first' : ''}.`,
   )
   if (!parsed.checkPrivateKey(privateKey)) {
-    throw new MusterError('CertificateInvalid', `the key in ${keyOrigin} does not belong to ${certOrigin}.`)
+    throw new MusterError(clientErrors.CertificateInvalid, `the key in ${keyOrigin} does not belong to ${certOrigin}.`)
   }
   const id = createHash('sha256').update(cert).update('\0').update(key).digest('base64url')
   return { certificate: { id, cert, key }, expiresAt: Date.parse(parsed.validTo) }
@@ -69,13 +70,13 @@ function attempt<T>(parse: () => T, message: () => string): T {
   try {
     return parse()
   } catch {
-    throw new MusterError('CertificateInvalid', message())
+    throw new MusterError(clientErrors.CertificateInvalid, message())
   }
 }
 
 function expired(at: number, origin: string): MusterError {
   return new MusterError(
-    'CertificateExpired',
+    clientErrors.CertificateExpired,
     `the client certificate in ${origin} expired at ${new Date(at).toISOString()}.`,
   )
 }
@@ -86,6 +87,6 @@ async function readPem(source: PemSource, machine: Machine): Promise<string> {
     return await machine.readFile(source.file)
   } catch (error) {
     const what = `${source.file} (${source.origin}) ${explainFileError(error)}.`
-    throw new MusterError('CredentialFileUnreadable', what, { cause: error })
+    throw new MusterError(clientErrors.CredentialFileUnreadable, what, { cause: error })
   }
 }

@@ -19,19 +19,19 @@ function choose(change: { cluster?: object; user?: object; context?: object } = 
 }
 
 describe('chooseContext', () => {
-  it('takes the current context, or the one that is named', () => {
+  it('uses the current context, or the named one', () => {
     expect(choose()).toMatchObject({ name: 'dev', namespace: undefined, user: { place: { path: 'users[0].user' } } })
     expect(choose({ context: { namespace: 'web' } }, 'dev').namespace).toBe('web')
   })
 
-  it('takes the server without the slash at its end, and keeps a prefix', () => {
+  it('removes a trailing slash of the server, and keeps a prefix', () => {
     expect(choose().cluster.value.server).toBe('https://c:6443')
     expect(choose({ cluster: { server: 'https://rancher/k8s/clusters/c-1/?x=1#y' } }).cluster.value.server).toBe(
       'https://rancher/k8s/clusters/c-1',
     )
   })
 
-  it('lists the contexts that exist when the wanted one does not', () => {
+  it('lists the existing contexts when the requested one is missing', () => {
     expect(() => choose({}, 'prod')).toThrow('config: context "prod" does not exist; contexts: broken, dev.')
     const current = readKubeconfig({ 'current-context': 'x', contexts: [{ name: 'y' }] }, 'config')
     expect(() => chooseContext(current)).toThrow('context "x", the current-context, does not exist; contexts: y.')
@@ -41,11 +41,11 @@ describe('chooseContext', () => {
     expect(() => chooseContext(none)).toThrow('no current-context is set; it has no contexts.')
   })
 
-  it('tells what an empty kubeconfig needs', () => {
+  it('explains what an empty kubeconfig needs', () => {
     expect(() => chooseContext(readKubeconfig(null, 'config'))).toThrow('config: it is empty: write clusters')
   })
 
-  it('is not disturbed by what another context has wrong', () => {
+  it('ignores errors of other contexts', () => {
     expect(choose().name).toBe('dev')
     expect(() => choose({}, 'broken')).toThrow(
       'contexts[1].context.cluster names the cluster "gone", which does not exist (clusters: c); contexts[1].context.user is missing.',
@@ -67,13 +67,13 @@ describe('chooseContext', () => {
     ],
     ['two CAs', { cluster: { 'certificate-authority': 'ca.crt', 'certificate-authority-data': pem } }, 'keep one'],
     [
-      'a CA that is not checked',
+      'a CA with verification disabled',
       { cluster: { 'certificate-authority': 'ca.crt', 'insecure-skip-tls-verify': true } },
       'insecure-skip-tls-verify and a certificate authority',
     ],
-    ['a CA that is no PEM', { cluster: { 'certificate-authority-data': 'aGk=' } }, 'holds no PEM certificate'],
+    ['a CA that is not PEM', { cluster: { 'certificate-authority-data': 'aGk=' } }, 'holds no PEM certificate'],
     [
-      'a namespace that cannot be',
+      'an invalid namespace',
       { context: { namespace: 'My Namespace' } },
       'contexts[0].context.namespace must be lower-case',
     ],
@@ -104,7 +104,7 @@ describe('chooseContext', () => {
     ],
     ['a plugin without version', { user: { exec: { command: 'aws' } } }, 'users[0].user.exec.apiVersion is missing'],
     [
-      'a plugin of old',
+      'a deprecated plugin version',
       { user: { exec: { ...plugin, apiVersion: 'client.authentication.k8s.io/v1alpha1' } } },
       'create the kubeconfig anew',
     ],
@@ -123,7 +123,7 @@ describe('chooseContext', () => {
       { user: { exec: { ...plugin, env: [{ value: 'x' }] } } },
       'users[0].user.exec.env[0].name is missing',
     ],
-  ])('refuses %s, naming the place', (_name, change, words) => {
+  ])('rejects %s, naming the place', (_name, change, words) => {
     expect(() => choose(change)).toThrow(expect.objectContaining({ name: 'KubeconfigMalformed' }))
     expect(() => choose(change)).toThrow(words)
   })

@@ -1,9 +1,10 @@
 /**
  * The context that is used of a kubeconfig: one cluster and one user, validated as kubectl does.
  */
-import { MusterError } from '../../kube/errors.ts'
-import { checkDnsLabel } from '../../kube/name.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { checkDnsLabel } from '../../kube/meta/name.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import { isHeaderSafe } from './bearer.ts'
 import {
   type KubeconfigEntry,
@@ -31,11 +32,14 @@ export function chooseContext(kubeconfig: Kubeconfig, name?: string): ChosenCont
   }
   const wanted = name || kubeconfig.currentContext
   const existing = kubeconfig.contexts.size > 0 ? `contexts: ${names(kubeconfig.contexts)}` : 'it has no contexts'
-  if (!wanted) throw new MusterError('ContextNotFound', `${where}: no current-context is set; ${existing}.`)
+  if (!wanted) throw new MusterError(clientErrors.ContextNotFound, `${where}: no current-context is set; ${existing}.`)
   const chosen = kubeconfig.contexts.get(wanted)
   if (!chosen) {
     const set = name ? '' : ', the current-context,'
-    throw new MusterError('ContextNotFound', `${where}: context "${wanted}"${set} does not exist; ${existing}.`)
+    throw new MusterError(
+      clientErrors.ContextNotFound,
+      `${where}: context "${wanted}"${set} does not exist; ${existing}.`,
+    )
   }
   const { cluster: clusterName, user: userName, namespace } = chosen.value
   const found = clusterName ? kubeconfig.clusters.get(clusterName) : undefined

@@ -16,7 +16,7 @@ users:
 ${users}`
 
 describe('credential files', () => {
-  it('are kubeconfigs and what their users refer to, in every context', async () => {
+  it('are kubeconfigs and the files that their users refer to, in every context', async () => {
     const machine = memoryMachine({
       env: { KUBECONFIG: ['/machine/a', '/machine/missing'].join(delimiter) },
       files: {
@@ -57,7 +57,7 @@ describe('credential files', () => {
     expect(found.join()).not.toContain('.aws')
   })
 
-  it('are what a credential plugin keeps: in the usual folders, and where its arguments and variables say', async () => {
+  it('are the files of a credential plugin: in the usual folders, and by its arguments and variables', async () => {
     const machine = memoryMachine({
       env: { KUBECONFIG: '/machine/a' },
       files: {
@@ -91,7 +91,7 @@ describe('credential files', () => {
     }
   })
 
-  it('are a kubeconfig that cannot be read, too', async () => {
+  it('include an unreadable kubeconfig', async () => {
     const machine = memoryMachine({ env: { KUBECONFIG: '/machine/a' }, files: { '/machine/a': 'users: [' } })
     expect(await credentialFiles({ machine })).toContain('/machine/a')
   })

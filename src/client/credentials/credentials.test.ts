@@ -20,7 +20,7 @@ const answer = {
 }
 
 describe('fixed credentials', () => {
-  it('never change, so a refusal is final', async () => {
+  it('never change, so a rejection is final', async () => {
     for (const credentials of [anonymousCredentials, tokenCredentials('abc'), basicCredentials('a', 'b')]) {
       expect(credentials.refused(await credentials.headers())).toBe(false)
       expect(await credentials.certificate()).toBeUndefined()
@@ -34,7 +34,7 @@ describe('fixed credentials', () => {
 })
 
 describe('userCredentials', () => {
-  it('prefers what the user says itself over asking somebody', async () => {
+  it('prefers inline credentials over plugins', async () => {
     const machine = memoryMachine({ files: { '/home/me/.kube/token': 'file' }, run: () => answer })
     const both = { exec: plugin, username: 'a', password: 'b' }
     expect(await (await credentialsOf({ exec: plugin }, machine)).headers()).toEqual({ authorization: 'Bearer plugin' })
@@ -56,7 +56,7 @@ describe('userCredentials', () => {
     expect(credentials.refused()).toBe(false)
   })
 
-  it('asks no plugin when the user has a certificate', async () => {
+  it('calls no plugin when the user has a certificate', async () => {
     const { cert, key } = makeCa().issue({ commonName: 'jane' })
     const machine = memoryMachine({ run: () => answer })
     const credentials = await credentialsOf({ clientCertificateData: cert, clientKeyData: key, exec: plugin }, machine)
@@ -64,7 +64,7 @@ describe('userCredentials', () => {
     expect(machine.runs).toEqual([])
   })
 
-  it('finds files and commands relative to the kubeconfig, and bare commands in PATH', async () => {
+  it('resolves files and commands relative to the kubeconfig, and bare commands in PATH', async () => {
     const { cert, key } = makeCa().issue({ commonName: 'jane' })
     const machine = memoryMachine({
       files: { '/home/me/.kube/pki/jane.crt': cert, '/home/me/jane.key': key },
@@ -78,7 +78,7 @@ describe('userCredentials', () => {
     expect(machine.runs.map(({ command }) => command)).toEqual(['/home/me/.kube/bin/login', '/usr/bin/login', 'login'])
   })
 
-  it('reads both files anew when a server refuses a certificate and a token', async () => {
+  it('reloads both files when a server rejects a certificate and a token', async () => {
     const [one, two] = [makeCa().issue({ commonName: 'jane' }), makeCa().issue({ commonName: 'jane' })]
     const machine = memoryMachine({ files: { '/c': one.cert, '/k': one.key, '/t': 'one' } })
     const credentials = await credentialsOf({ clientCertificate: '/c', clientKey: '/k', tokenFile: '/t' }, machine)
@@ -90,7 +90,7 @@ describe('userCredentials', () => {
     expect(await credentials.headers()).toEqual({ authorization: 'Bearer two' })
   })
 
-  it('refuses an inline pair that is none before the first request', async () => {
+  it('rejects a mismatched inline pair before the first request', async () => {
     const [one, two] = [makeCa().issue({ commonName: 'a' }), makeCa().issue({ commonName: 'b' })]
     await expect(credentialsOf({ clientCertificateData: one.cert, clientKeyData: two.key })).rejects.toMatchObject({
       name: 'CertificateInvalid',
@@ -108,14 +108,14 @@ describe('auth-provider', () => {
     ['azure', 'kubelogin'],
     ['openstack', 'client-keystone-auth'],
     ['toString', 'users[0].user.auth-provider.name must be oidc'],
-  ])('names what took the place of %s', async (name, words) => {
+  ])('names the replacement of %s', async (name, words) => {
     await expect(credentialsOf({ authProvider: { name, config } })).rejects.toMatchObject({
       name: 'KubeconfigMalformed',
       message: expect.stringContaining(words) as string,
     })
   })
 
-  it('reports all that an oidc provider lacks', async () => {
+  it('reports everything that an oidc provider lacks', async () => {
     const broken = { 'idp-issuer-url': 'idp', 'idp-certificate-authority-data': '%' }
     await expect(credentialsOf({ authProvider: { name: 'oidc', config: broken } })).rejects.toThrow(
       'config: users[0].user.auth-provider.config.idp-issuer-url is not a URL; ' +

@@ -7,7 +7,8 @@
  */
 import { isAbsolute, join, sep } from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json } from '../../kube/json.ts'
 import { bearer } from './bearer.ts'
 import { type CertificateCredentials, certificateCredentials, checkPair, type PemSource } from './client-certificate.ts'
@@ -27,13 +28,12 @@ import { tokenFileCredentials } from './token-file.ts'
 export interface CredentialOptions {
   readonly machine: Machine
   readonly clock: Clock
-  /** Time-out of a credential plugin. @default 60_000 */
-  readonly execTimeoutMs?: number | undefined
   /** Called with tokens renewed by an OIDC issuer; without it they are kept only in memory. */
   readonly onOidcRenewed?: ((tokens: OidcTokens) => void | Promise<void>) | undefined
 }
 
-const defaultExecTimeoutMs = 60_000
+/** Time-out of a credential plugin. */
+const execTimeoutMs = 60_000
 
 /** No credentials: an anonymous user. */
 export const anonymousCredentials: Credentials = fixedCredentials({})
@@ -87,10 +87,10 @@ export async function readPemFile(
     pem = await machine.readFile(file)
   } catch (error) {
     const message = `${file} (${origin}) ${explainFileError(error)}.`
-    throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+    throw new MusterError(clientErrors.CredentialFileUnreadable, message, { cause: error })
   }
   if (pem.includes('-----BEGIN ')) return pem
-  throw new MusterError('CredentialFileUnreadable', `${file} (${origin}) holds no PEM certificate.`)
+  throw new MusterError(clientErrors.CredentialFileUnreadable, `${file} (${origin}) holds no PEM certificate.`)
 }
 
 function fixedCredentials(headers: Readonly<Record<string, string>>): Credentials {
@@ -122,7 +122,7 @@ async function headerCredentials(
   const resolved = command.includes(sep) ? resolvePath(command, place, 'exec.command') : command
   return execCredentials(
     { value: { ...exec, command: resolved }, place: within(place, 'exec') },
-    { ...options, clusterInfo, timeoutMs: options.execTimeoutMs ?? defaultExecTimeoutMs },
+    { ...options, clusterInfo, timeoutMs: execTimeoutMs },
   )
 }
 

@@ -24,7 +24,7 @@ function read(value: Json): { readonly result: Sample | undefined; readonly prob
 }
 
 describe('a document reader', () => {
-  it('reads what it knows and leaves the rest alone', () => {
+  it('reads known members and ignores the rest', () => {
     const { result, problems } = read({
       name: 'a',
       on: false,
@@ -58,13 +58,13 @@ describe('a document reader', () => {
     ])
   })
 
-  it('says so when PEM was pasted where base64 is due', () => {
+  it('reports PEM where base64 is expected', () => {
     expect(read({ data: '-----BEGIN CERTIFICATE-----' }).problems).toEqual([
       'data is not valid base64: it holds plain PEM, encode it with base64',
     ])
   })
 
-  it('does not take what a mapping inherits for a member', () => {
+  it('ignores inherited members', () => {
     expect(read(Object.create({ name: 'inherited' }) as Json).result).toEqual({})
   })
 })

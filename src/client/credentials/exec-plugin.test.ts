@@ -8,7 +8,7 @@ import {
 } from '../../../test/memory-machine.ts'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { describeError } from '../../kube/errors.ts'
+import { describeError } from '../../kube/muster-error.ts'
 import type { Credentials } from '../connection.ts'
 import { execCredentials } from './exec-plugin.ts'
 import type { KubeconfigExec } from './kubeconfig.ts'
@@ -49,7 +49,7 @@ const tokenOf = async (credentials: Credentials): Promise<string | undefined> =>
   (await credentials.headers())['authorization']
 
 describe('execCredentials', () => {
-  it('tells the plugin who asks, and passes arguments and environment on', async () => {
+  it('passes the cluster, arguments and environment to the plugin', async () => {
     const env = [{ name: 'AWS_PROFILE', value: 'dev' }, { name: 'EMPTY' }]
     const { machine, credentials } = setUp(
       () => printed({ token: 'abc' }),
@@ -68,7 +68,7 @@ describe('execCredentials', () => {
     })
   })
 
-  it('describes the cluster to a plugin that wants to know', async () => {
+  it('describes the cluster to a plugin on request', async () => {
     const { machine, credentials } = setUp(() => printed({ token: 'abc' }), { provideClusterInfo: true })
     await credentials.headers()
     expect(JSON.parse(machine.runs[0]?.env['KUBERNETES_EXEC_INFO'] ?? '')).toMatchObject({
@@ -82,23 +82,20 @@ describe('execCredentials', () => {
     ['IfAvailable', false, false],
     [undefined, true, true],
     ['Always', true, true],
-  ])(
-    'hands the terminal over for interactiveMode %s with a terminal: %s',
-    async (interactiveMode, interactive, given) => {
-      const { machine, credentials } = setUp(() => printed({ token: 'abc' }), { interactiveMode }, { interactive })
-      await credentials.headers()
-      expect(machine.runs[0]?.interactive).toBe(given)
-      expect(machine.runs[0]?.env['KUBERNETES_EXEC_INFO']).toContain(`"interactive":${given}`)
-    },
-  )
+  ])('passes the terminal for interactiveMode %s with a terminal: %s', async (interactiveMode, interactive, given) => {
+    const { machine, credentials } = setUp(() => printed({ token: 'abc' }), { interactiveMode }, { interactive })
+    await credentials.headers()
+    expect(machine.runs[0]?.interactive).toBe(given)
+    expect(machine.runs[0]?.env['KUBERNETES_EXEC_INFO']).toContain(`"interactive":${given}`)
+  })
 
-  it('does not start a plugin that needs a person when there is none', async () => {
+  it('does not start an interactive plugin without a terminal', async () => {
     const { machine, credentials } = setUp(() => printed({ token: 'abc' }), { interactiveMode: 'Always' })
     await expect(credentials.headers()).rejects.toThrow('standard input is not a terminal')
     expect(machine.runs).toEqual([])
   })
 
-  it('runs once for everybody who asks at the same moment', async () => {
+  it('runs once for concurrent callers', async () => {
     const { clock, machine, credentials } = setUp(async () => {
       await clock.sleep(500)
       return printed({ token: 'abc' })
@@ -131,7 +128,7 @@ describe('execCredentials', () => {
     expect(machine.runs).toHaveLength(2)
   })
 
-  it('keeps a token without expiry until it is refused', async () => {
+  it('keeps a token without expiry until it is rejected', async () => {
     const { clock, machine, credentials } = numbered()
     const sent = await credentials.headers()
     await clock.advance(30 * 86_400_000)
@@ -149,7 +146,7 @@ describe('execCredentials', () => {
     expect(await tokenOf(two.credentials)).toBe('Bearer other')
   })
 
-  it('hands out a certificate, for as long as it is valid', async () => {
+  it('returns a certificate while it is valid', async () => {
     const ca = makeCa()
     const issue = (): ReturnType<typeof ca.issue> =>
       ca.issue({ commonName: 'jane', notAfter: new Date(made.clock.now() + 600_000) })
@@ -164,13 +161,13 @@ describe('execCredentials', () => {
     expect((await made.credentials.certificate())?.id).not.toBe(first?.id)
   })
 
-  it('understands v1beta1', async () => {
+  it('supports v1beta1', async () => {
     const apiVersion = 'client.authentication.k8s.io/v1beta1'
     const { credentials } = setUp(() => printed({ token: 'abc' }, apiVersion), { apiVersion })
     expect(await tokenOf(credentials)).toBe('Bearer abc')
   })
 
-  it('stops a plugin that does not answer', async () => {
+  it('stops a plugin at its timeout', async () => {
     const { clock, machine, credentials } = setUp(
       (program) =>
         new Promise((_resolve, reject) => {
@@ -188,8 +185,8 @@ describe('execCredentials', () => {
 
   const exit = (exitCode: number | null, stderr: string): Finished => ({ exitCode, stdout: '', stderr })
   it.each<[string, () => Finished, string]>([
-    ['exit code and complaint', () => exit(1, 'no session'), 'ended with exit code 1: no session.'],
-    ['a silent end', () => exit(2, ''), 'ended with exit code 2 and wrote nothing to standard error.'],
+    ['exit code and error output', () => exit(1, 'no session'), 'ended with exit code 1: no session.'],
+    ['an exit without output', () => exit(2, ''), 'ended with exit code 2 and wrote nothing to standard error.'],
     ['a signal', () => exit(null, ''), 'was ended by a signal'],
     [
       'a missing wrapped program',
@@ -209,13 +206,13 @@ describe('execCredentials', () => {
       () => ({ exitCode: 0, stdout: JSON.stringify({ kind: 'ExecCredential', apiVersion: v1 }), stderr: '' }),
       'without status',
     ],
-    ['a status of nothing', () => printed({}), 'neither a token nor a certificate'],
-    ['half a pair', () => printed({ clientKeyData: 'x' }), 'only one of certificate and key'],
+    ['an empty status', () => printed({}), 'neither a token nor a certificate'],
+    ['an incomplete pair', () => printed({ clientKeyData: 'x' }), 'only one of certificate and key'],
     ['a number for a token', () => printed({ token: 1 }), 'status.token must be text, but is a number'],
     ['a token of two lines', () => printed({ token: 'a\nb' }), 'not one line'],
     ['a strange time', () => printed({ token: 'a', expirationTimestamp: 'soon' }), 'not a time'],
     [
-      'a pair that is none',
+      'a mismatched pair',
       () => printed({ clientCertificateData: 'x', clientKeyData: 'y' }),
       'no readable PEM certificate',
     ],
@@ -224,7 +221,7 @@ describe('execCredentials', () => {
     await expect(credentials.headers()).rejects.toThrow(words)
   })
 
-  it('passes the install hint on when the program is not there', async () => {
+  it('passes on the install hint when the program is missing', async () => {
     const missing = (): never => {
       throw systemError('ENOENT')
     }
@@ -235,7 +232,7 @@ describe('execCredentials', () => {
     })
   })
 
-  it('never repeats a secret that the plugin was given or gave', async () => {
+  it('never repeats a secret of its input or output', async () => {
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln'
     const { credentials } = setUp(
       () => ({
@@ -271,7 +268,7 @@ describe('execCredentials', () => {
     expect(await credentials.headers()).toEqual({ authorization: 'Bearer p|https://c|false' })
   })
 
-  it('reports the end of a real program', async () => {
+  it('reports the exit of a real program', async () => {
     const value = {
       command: process.execPath,
       args: ['-e', 'console.error("please log in"); process.exit(7)'],

@@ -6,7 +6,8 @@
 import { errorCode } from '../../system/error-code.ts'
 import { sep } from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
 import { bearer, isHeaderSafe } from './bearer.ts'
 import { checkPair } from './client-certificate.ts'
@@ -188,5 +189,8 @@ function nameOf(plugin: KubeconfigEntry<KubeconfigExec>): string {
 
 function failed(plugin: KubeconfigEntry<KubeconfigExec>, what: string): MusterError {
   const { path, source } = plugin.place
-  return new MusterError('ExecPluginFailed', `credential plugin ${nameOf(plugin)} (${path} in ${source}) ${what}.`)
+  return new MusterError(
+    clientErrors.ExecPluginFailed,
+    `credential plugin ${nameOf(plugin)} (${path} in ${source}) ${what}.`,
+  )
 }

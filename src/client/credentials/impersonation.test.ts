@@ -11,7 +11,7 @@ describe('impersonationHeaders', () => {
     expect(impersonationHeaders(undefined)).toEqual({})
   })
 
-  it('keeps several groups and several values of one extra apart', () => {
+  it('keeps several groups and several values of one extra separate', () => {
     const headers = impersonationHeaders({
       user: 'jane',
       uid: 'u-1',
@@ -26,7 +26,7 @@ describe('impersonationHeaders', () => {
     })
   })
 
-  it('percent-encodes what a header name cannot hold', () => {
+  it('percent-encodes characters that are invalid in a header name', () => {
     const headers = impersonationHeaders({ user: 'jane', extra: { 'acme.com/50%': ['x'], grüße: ['y'] } })
     expect(Object.keys(headers)).toEqual([
       'impersonate-user',
@@ -35,7 +35,7 @@ describe('impersonationHeaders', () => {
     ])
   })
 
-  it('carries names that no header could hold as they are', () => {
+  it('carries names that are invalid in a header', () => {
     const headers = impersonationHeaders({ user: 'jürgen', groups: ['開発'] })
     expect(Buffer.from(String(headers['impersonate-user']), 'latin1').toString('utf8')).toBe('jürgen')
     expect(Buffer.from(String(headers['impersonate-group']?.[0]), 'latin1').toString('utf8')).toBe('開発')
@@ -47,7 +47,7 @@ describe('impersonationHeaders', () => {
     expect(headers['impersonate-extra-team']).toEqual(['a', 'b'])
   })
 
-  it('gives a server back every key in lower case, whatever is in it', () => {
+  it('round-trips every key in lower case', () => {
     fc.assert(
       fc.property(keys, (key) => {
         const [, name = ''] = Object.keys(impersonationHeaders({ user: 'jane', extra: { [key]: ['x'] } }))

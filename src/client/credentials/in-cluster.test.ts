@@ -19,7 +19,7 @@ describe('inClusterConnection', () => {
     expect(await connection.credentials.headers()).toEqual({ authorization: 'Bearer abc' })
   })
 
-  it('puts an IPv6 address into brackets', async () => {
+  it('encloses an IPv6 address in brackets', async () => {
     const machine = memoryMachine({ env: { ...env, KUBERNETES_SERVICE_HOST: 'fd00::1' }, files })
     expect((await inClusterConnection({ machine, clock: virtualClock() })).server).toBe('https://[fd00::1]:443')
   })
@@ -44,7 +44,7 @@ describe('inClusterConnection', () => {
     )
   })
 
-  it('says what is missing', async () => {
+  it('reports what is missing', async () => {
     const clock = virtualClock()
     await expect(inClusterConnection({ machine: memoryMachine({ files }), clock })).rejects.toMatchObject({
       name: 'NotInCluster',

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isEmptyKubeconfig, mergeKubeconfigs, parseKubeconfig, readKubeconfig } from './kubeconfig.ts'
 
 const sample = `
@@ -37,11 +38,11 @@ describe('parseKubeconfig', () => {
     })
     expect(fromYaml.contexts.get('one')?.value).toEqual({ cluster: 'a', user: 'u', namespace: 'web' })
     expect(fromYaml.users.get('u')?.value).toMatchObject({ token: 'abc', as: 'jane', asGroups: ['g1', 'g2'] })
-    const { readYaml } = await import('../../kube/yaml.ts')
+    const { readYaml } = await import('../../kube/yaml/yaml.ts')
     expect(await parseKubeconfig(JSON.stringify(readYaml(sample)), 'config')).toEqual(fromYaml)
   })
 
-  it('remembers where each entry stands, and relative to what its paths are', async () => {
+  it('records the source of each entry, and the base of its paths', async () => {
     const { users } = await parseKubeconfig('{users: [{name: a}, {name: b}]}', '/home/me/.kube/config', { file: true })
     expect(users.get('b')?.place).toEqual({
       source: '/home/me/.kube/config',
@@ -54,16 +55,16 @@ describe('parseKubeconfig', () => {
     ['nothing', ''],
     ['blanks', ' \n\n'],
     ['a comment', '# later\n'],
-    ['what kubectl leaves behind', 'apiVersion: v1\nkind: Config\nclusters: null\ncontexts: null\nusers: null\n'],
-  ])('takes %s for an empty kubeconfig', async (_name, content) => {
+    ['an empty file of kubectl', 'apiVersion: v1\nkind: Config\nclusters: null\ncontexts: null\nusers: null\n'],
+  ])('treats %s as an empty kubeconfig', async (_name, content) => {
     expect(isEmptyKubeconfig(await parseKubeconfig(content, 'config'))).toBe(true)
   })
 
-  it('reads a file that begins with a byte-order mark', async () => {
+  it('accepts a byte-order mark', async () => {
     expect((await parseKubeconfig(`\uFEFF${sample}`, 'config')).currentContext).toBe('one')
   })
 
-  it('understands both spellings of impersonation', async () => {
+  it('supports both spellings of impersonation', async () => {
     const { users } = await parseKubeconfig('{users: [{name: u, user: {act-as: jane, act-as-groups: [g]}}]}', 'config')
     expect(users.get('u')?.value).toMatchObject({ as: 'jane', asGroups: ['g'] })
   })
@@ -106,7 +107,7 @@ describe('parseKubeconfig', () => {
       'users[0].user.exec.env[0].value must be text',
     ],
     ['plain PEM in data', 'users: [{name: a, user: {client-key-data: "-----BEGIN X-----"}}]', 'encode it with base64'],
-  ])('names file and place for %s', async (_name, content, words) => {
+  ])('reports file and location for %s', async (_name, content, words) => {
     await expect(parseKubeconfig(content, 'config')).rejects.toMatchObject({
       name: 'KubeconfigMalformed',
       message: expect.stringContaining(words) as string,
@@ -121,12 +122,12 @@ describe('parseKubeconfig', () => {
     )
   })
 
-  it('fails with nothing but a MusterError, whatever the text', async () => {
+  it('fails only with a MusterError, for any text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string(), yamlLike()), async (content) => {
         const outcome = await parseKubeconfig(content, 'config').catch((error: unknown) => error)
         expect(outcome).toSatisfy(
-          (result) => isMusterError(result, 'KubeconfigMalformed') || !(result instanceof Error),
+          (result) => isMusterError(result, clientErrors.KubeconfigMalformed) || !(result instanceof Error),
         )
       }),
       { numRuns: 500 },
@@ -144,7 +145,7 @@ describe('mergeKubeconfigs', () => {
     ],
   }
 
-  it('lets the first file win for each name as a whole, and for the current context', () => {
+  it('lets the first file win for each name, and for the current context', () => {
     const merged = mergeKubeconfigs([readKubeconfig(one, 'one'), readKubeconfig(two, 'two')])
     expect(merged.sources).toEqual(['one', 'two'])
     expect(merged.currentContext).toBe('two')
@@ -153,7 +154,7 @@ describe('mergeKubeconfigs', () => {
     expect(merged.clusters.get('b')?.value.server).toBe('https://b')
   })
 
-  it('is associative, and a file merged with itself is itself', () => {
+  it('is associative and idempotent', () => {
     const config = fc
       .uniqueArray(
         fc.record({

@@ -7,9 +7,10 @@
  * clusters unusable.
  */
 import { dirname, resolve } from 'node:path'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { type Json, parseJson } from '../../kube/json.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import {
   anyMember,
   base64,
@@ -265,7 +266,7 @@ export function isEmptyKubeconfig({ clusters, contexts, users }: Kubeconfig): bo
 export function malformedKubeconfig(source: string, problems: readonly string[]): MusterError {
   const shown = problems.slice(0, 10)
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
-  return new MusterError('KubeconfigMalformed', `${source}: ${shown.join('; ')}${more}.`)
+  return new MusterError(clientErrors.KubeconfigMalformed, `${source}: ${shown.join('; ')}${more}.`)
 }
 
 /** Parses JSON or YAML. The parsers' own messages quote the document, so only the position is taken from them. */
@@ -287,7 +288,7 @@ async function parseDocument(content: string, source: string): Promise<Json> {
   }
   const plain = readPlainYaml(clean)
   if (plain !== undefined) return plain
-  const { readYaml } = await import('../../kube/yaml.ts')
+  const { readYaml } = await import('../../kube/yaml/yaml.ts')
   try {
     // Strict: of two lists of users, as in concatenated files, the first would be lost silently.
     return readYaml(clean, { strict: true })

@@ -35,13 +35,13 @@ describe('systemMachine', () => {
     expect(await systemMachine.run(node(script, { A: 'b' }))).toEqual({ exitCode: 3, stdout: 'b\n', stderr: 'e\n' })
   })
 
-  it('tells that a program could not be started', async () => {
+  it('reports that a program could not be started', async () => {
     await expect(systemMachine.run({ ...node(''), command: '/no/such/program' })).rejects.toMatchObject({
       code: 'ENOENT',
     })
   })
 
-  it('stops a program when told, also one that will not listen', async () => {
+  it('stops a program on abort, also one that ignores signals', async () => {
     const stop = new AbortController()
     const server = createServer()
     const port = await listen(server)
@@ -57,7 +57,7 @@ describe('systemMachine', () => {
     await ended
   })
 
-  it('reads files, and explains why it cannot', async () => {
+  it('reads files, and reports errors', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'muster-'))
     cleanups.push(() => rm(directory, { recursive: true }))
     await writeFile(join(directory, 'file'), 'content')
@@ -68,7 +68,7 @@ describe('systemMachine', () => {
     expect(await explain(directory)).toBe('is a directory')
   })
 
-  it('sends a request and collects the answer', async () => {
+  it('sends a request and collects the response', async () => {
     const echo: RequestListener = (request, response) => {
       request.setEncoding('utf8')
       request.once('data', (body: string) => {
@@ -86,7 +86,7 @@ describe('systemMachine', () => {
     })
   })
 
-  it('trusts a server by the CA it is given, and by no other', async () => {
+  it('trusts a server by the given CA only', async () => {
     const ca = makeCa()
     const certificate = ca.issue({ commonName: 'idp', ips: ['127.0.0.1'], server: true })
     const port = await listen(createHttpsServer(certificate, (_request, response) => void response.end('{}')))

@@ -2,7 +2,7 @@
  * What credentials need of the machine: environment, files, programs, an HTTP request. Code that reads a kubeconfig takes a
  * {@link Machine}, so that it is tested in memory; this file has the real one.
  */
-import { isLoopback } from '../../kube/loopback.ts'
+import { isLoopback } from '../../kube/text/loopback.ts'
 import { errorCode } from '../../system/error-code.ts'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'

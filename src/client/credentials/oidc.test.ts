@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { makeCa } from '../../../test/certificates.ts'
 import { memoryMachine, type MemoryMachine } from '../../../test/memory-machine.ts'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
-import { describeError } from '../../kube/errors.ts'
+import { describeError } from '../../kube/muster-error.ts'
 import type { Credentials } from '../connection.ts'
 import { type WebAnswer, type WebRequest, systemMachine } from './machine.ts'
 import { oidcCredentials, type OidcOptions, type OidcProvider } from './oidc.ts'
@@ -84,7 +84,7 @@ describe('oidcCredentials', () => {
   it.each([
     ['in a header by default', {}, 'Basic bXVzdGVyOnMlMjZ0', null],
     [
-      'in the form where the issuer wants it',
+      'in the form if the issuer requires it',
       { token_endpoint_auth_methods_supported: ['client_secret_post'] },
       undefined,
       's&t',
@@ -99,7 +99,7 @@ describe('oidcCredentials', () => {
     expect(new URLSearchParams(machine.requests[1]?.body).get('client_secret')).toBe(secret)
   })
 
-  it('refreshes once for everybody, and goes on with the refresh token it was given', async () => {
+  it('refreshes once for concurrent callers, and uses the new refresh token', async () => {
     const renewed: string[] = []
     const { clock, machine, credentials } = setUp({}, {}, ({ refreshToken }) => void renewed.push(refreshToken))
     await Promise.all(Array.from({ length: 20 }, () => credentials.headers()))
@@ -110,20 +110,20 @@ describe('oidcCredentials', () => {
     expect(renewed).toEqual(['rt-1', 'rt-2'])
   })
 
-  it('refreshes a token that the server refuses before its time', async () => {
+  it('refreshes a token that the server rejects early', async () => {
     const { credentials } = setUp({ idToken: jwt(start + hour) })
     const sent = await credentials.headers()
     expect(credentials.refused(sent)).toBe(true)
     expect(await subjectOf(credentials)).toBe('fresh-1')
   })
 
-  it('has nothing to offer after a refusal without a refresh token', async () => {
+  it('has no credentials after a rejection without a refresh token', async () => {
     const { credentials } = setUp({ idToken: jwt(start + hour), refreshToken: undefined })
     expect(credentials.refused(await credentials.headers())).toBe(false)
     expect(await subjectOf(credentials)).toBe('jane')
   })
 
-  it('keeps the old token for as long as it is valid when the issuer is down', async () => {
+  it('keeps the old token while it is valid when the issuer is down', async () => {
     const { clock, credentials } = setUp({ idToken: jwt(start + hour) }, { discovery: json({}, 503) })
     await credentials.headers()
     await clock.advance(hour - 5_000)
@@ -143,19 +143,24 @@ describe('oidcCredentials', () => {
       'answered 400 (invalid_grant: [redacted] is no longer active)',
     ],
     [
-      'no ID token in the answer',
+      'no ID token in the response',
       {},
       { token: () => json({ access_token: 'canary' }) },
       'log in with the scope "openid"',
     ],
     ['HTML instead of discovery', {}, { discovery: { status: 200, body: '<html>' } }, 'names no token_endpoint'],
     [
-      'a token endpoint in the clear',
+      'a token endpoint over plain HTTP',
       {},
       { discovery: json({ token_endpoint: 'http://idp.example/token' }) },
       'not https',
     ],
-    ['a token endpoint elsewhere', {}, { discovery: json({ token_endpoint: 'file:///etc/passwd' }) }, 'not https'],
+    [
+      'a token endpoint on another host',
+      {},
+      { discovery: json({ token_endpoint: 'file:///etc/passwd' }) },
+      'not https',
+    ],
   ])('says what went wrong: %s', async (_name, provider, issuer, words) => {
     const { credentials } = setUp(provider, issuer)
     const message = await credentials.headers().then(() => 'no error', describeError)
@@ -164,7 +169,7 @@ describe('oidcCredentials', () => {
     expect(message).not.toContain('canary')
   })
 
-  it('says so when the issuer cannot be reached, or does not answer', async () => {
+  it('reports an unreachable or silent issuer', async () => {
     const clock = virtualClock(start)
     const provider = { issuerUrl, clientId: 'muster', refreshToken: 'rt', origin: 'config' }
     await expect(oidcCredentials(provider, { machine: memoryMachine(), clock }).headers()).rejects.toThrow(

@@ -6,9 +6,10 @@
  */
 import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../kube/json.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import { bearer, type BearerHeaders, isHeaderSafe } from './bearer.ts'
 import type { Credentials } from '../connection.ts'
 import { type Machine, type WebAnswer, type WebRequest } from './machine.ts'
@@ -157,5 +158,5 @@ function parseObject(content: string): JsonObject | undefined {
 }
 
 function failed(provider: OidcProvider, what: string): MusterError {
-  return new MusterError('OidcRefreshFailed', `OIDC issuer of ${provider.origin}: ${what}.`)
+  return new MusterError(clientErrors.OidcRefreshFailed, `OIDC issuer of ${provider.origin}: ${what}.`)
 }

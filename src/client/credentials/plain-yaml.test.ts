@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readYaml } from '../../kube/yaml.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { readPlainYaml } from './plain-yaml.ts'
 
 /** What the parser makes of a text; undefined if it refuses. */
@@ -64,13 +64,13 @@ const value = mostly(
 )
 const line = fc.tuple(indent, dash, key, value).map((pieces) => pieces.join(''))
 
-describe('YAML as programs write it', () => {
-  it('is read whole: a kubeconfig needs no parser', () => {
+describe('YAML as written by programs', () => {
+  it('is parsed completely: a kubeconfig needs no YAML parser', () => {
     expect(readPlainYaml(kubeconfig)).toEqual(parsed(kubeconfig))
     expect(readPlainYaml(kubeconfig)).toMatchObject({ users: [{ user: { password: null, exec: { env: null } } }] })
   })
 
-  it('means what the parser says, or is left to it', () => {
+  it('equals the result of the YAML parser, or is left to it', () => {
     let count = 0
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 5 }), (lines) => {
@@ -86,7 +86,7 @@ describe('YAML as programs write it', () => {
   })
 
   it.each(['', '# nothing', ' a: b', 'a: b\n  c', 'a: |\n  b', 'a: b\na: c', 'a: 012', 'a: é', 'a:\tb', 'a: b\r\n'])(
-    '%j is left to the parser',
+    '%j is left to the YAML parser',
     (text) => {
       expect(readPlainYaml(text)).toBeUndefined()
     },

@@ -24,7 +24,7 @@ async function take<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
 }
 
 describe('renewable', () => {
-  it('fetches once for all who ask meanwhile', async () => {
+  it('fetches once for concurrent callers', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     const answers = await take(clock, Promise.all(Array.from({ length: 50 }, () => value.get())))
@@ -32,7 +32,7 @@ describe('renewable', () => {
     expect(state.fetches).toBe(1)
   })
 
-  it('keeps what it has until it is to be renewed', async () => {
+  it('keeps the value until it is due for renewal', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     await take(clock, value.get())
@@ -43,7 +43,7 @@ describe('renewable', () => {
     expect(state.fetches).toBe(2)
   })
 
-  it('serves on when renewing fails, until the value really expires', async () => {
+  it('uses the old value when renewal fails, until it expires', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     await take(clock, value.get())
@@ -57,7 +57,7 @@ describe('renewable', () => {
     expect(await take(clock, value.get())).toBeGreaterThan(1)
   })
 
-  it('does not ask again at once after a failure', async () => {
+  it('does not retry at once after a failure', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     state.failing = true
@@ -68,7 +68,7 @@ describe('renewable', () => {
     await expect(take(clock, value.get())).rejects.toThrow('fetch 2')
   })
 
-  it('starts no storm when everything fetched has expired already', async () => {
+  it('does not loop when every fetched value has already expired', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock, { renewMs: -1, expireMs: -1 })
     await take(clock, value.get())
@@ -76,7 +76,7 @@ describe('renewable', () => {
     expect(state.fetches).toBe(1)
   })
 
-  it('forgets a refused value once, not again for each late refusal of the same', async () => {
+  it('discards a rejected value once, not again for late rejections of it', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     const first = await take(clock, value.get())
@@ -88,7 +88,7 @@ describe('renewable', () => {
     expect(state.fetches).toBe(2)
   })
 
-  it('gives up for a while when the renewed value is refused too', async () => {
+  it('stops for a while when the renewed value is rejected too', async () => {
     const clock = virtualClock()
     const { state, value } = source(clock)
     await take(clock, value.get())
@@ -102,7 +102,7 @@ describe('renewable', () => {
     expect(state.fetches).toBe(3)
   })
 
-  it('lets an aborted caller go, and goes on for the others', async () => {
+  it('releases an aborted caller, and continues for the others', async () => {
     const clock = virtualClock()
     const { value } = source(clock)
     const leaving = new AbortController()

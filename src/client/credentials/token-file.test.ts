@@ -6,7 +6,7 @@ import { tokenFileCredentials } from './token-file.ts'
 const path = '/run/token'
 
 describe('tokenFileCredentials', () => {
-  it('reads the file once a minute at most, and sees the new token then', async () => {
+  it('reads the file once a minute at most, and uses the new token then', async () => {
     const clock = virtualClock()
     const machine = memoryMachine({ files: { [path]: 'one\n' } })
     const credentials = tokenFileCredentials(path, { machine, clock })
@@ -19,7 +19,7 @@ describe('tokenFileCredentials', () => {
     expect(machine.reads.length).toBe(2)
   })
 
-  it('reads it at once when the server refuses the token', async () => {
+  it('reloads it when the server rejects the token', async () => {
     const machine = memoryMachine({ files: { [path]: 'one' } })
     const credentials = tokenFileCredentials(path, { machine, clock: virtualClock() })
     const sent = await credentials.headers()
@@ -28,7 +28,7 @@ describe('tokenFileCredentials', () => {
     expect(await credentials.headers()).toEqual({ authorization: 'Bearer two' })
   })
 
-  it('does not throw the new token away for a late refusal of the old one', async () => {
+  it('keeps the new token after a late rejection of the old one', async () => {
     const machine = memoryMachine({ files: { [path]: 'one' } })
     const credentials = tokenFileCredentials(path, { machine, clock: virtualClock() })
     const old = await credentials.headers()
@@ -40,7 +40,7 @@ describe('tokenFileCredentials', () => {
     expect(machine.reads.length).toBe(2)
   })
 
-  it('goes on with the last token while the file cannot be read', async () => {
+  it('uses the last token while the file cannot be read', async () => {
     const clock = virtualClock()
     const machine = memoryMachine({ files: { [path]: 'one' } })
     const credentials = tokenFileCredentials(path, { machine, clock, fallback: 'inline' })

@@ -3,7 +3,8 @@
  * token is a minute old (well within the life of a projected token) and after a 401.
  */
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { bearer, isHeaderSafe } from './bearer.ts'
 import type { Credentials } from '../connection.ts'
 import { explainFileError, type Machine } from './machine.ts'
@@ -42,10 +43,10 @@ async function readToken(path: string, machine: Machine): Promise<string> {
     content = await machine.readFile(path)
   } catch (error) {
     const message = `the token file ${path} ${explainFileError(error)}.`
-    throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+    throw new MusterError(clientErrors.CredentialFileUnreadable, message, { cause: error })
   }
   const token = content.trim()
   if (isHeaderSafe(token)) return token
   const what = token === '' ? 'is empty' : 'holds something else than one token'
-  throw new MusterError('CredentialFileUnreadable', `the token file ${path} ${what}.`)
+  throw new MusterError(clientErrors.CredentialFileUnreadable, `the token file ${path} ${what}.`)
 }

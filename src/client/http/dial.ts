@@ -5,7 +5,8 @@
 import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
 import { type Environment, proxyAddressOf, openProxy, openTunnel, proxyFor, proxyHeaders } from './proxy.ts'
 import { socketError } from './socket-error.ts'
@@ -79,7 +80,7 @@ export function dialer(
     const giveUp = new AbortController()
     const timer = clock.after(connectTimeoutMs, () => {
       const seconds = connectTimeoutMs / 1000
-      giveUp.abort(new MusterError('RequestTimeout', `${place}: no connection within ${seconds} s.`))
+      giveUp.abort(new MusterError(clientErrors.RequestTimeout, `${place}: no connection within ${seconds} s.`))
     })
     const abort = (): void => giveUp.abort(signal.reason)
     signal.addEventListener('abort', abort)
@@ -111,5 +112,5 @@ export function dialer(
 function serverUrl({ name, server }: Connection): URL {
   const url = URL.parse(server)
   if (url?.protocol === 'https:' || url?.protocol === 'http:') return url
-  throw new MusterError('KubeconfigMalformed', `${name}: the server must be a URL with https:// or http://.`)
+  throw new MusterError(clientErrors.KubeconfigMalformed, `${name}: the server must be a URL with https:// or http://.`)
 }

@@ -3,7 +3,7 @@ import { virtualClock } from '../../clock/virtual-clock.ts'
 import { Ending } from './ending.ts'
 
 describe('Ending', () => {
-  it('refuses to start with a signal that is aborted already', () => {
+  it('does not start with an aborted signal', () => {
     const live = new Set<Ending>()
     const reason = new Error('too late')
     expect(() => new Ending(AbortSignal.abort(reason), live)).toThrow(reason)
@@ -22,7 +22,7 @@ describe('Ending', () => {
     expect(() => ending.throwIfEnded()).toThrow(reason)
   })
 
-  it('times the head of the answer, and nothing after it', async () => {
+  it('limits the time until the response head, and nothing after it', async () => {
     const clock = virtualClock()
     const [slow, quick] = [new Ending(undefined, new Set()), new Ending(undefined, new Set())]
     const told: unknown[] = []
@@ -37,7 +37,7 @@ describe('Ending', () => {
     expect(told).toMatchObject([{ name: 'RequestTimeout', message: 'GET /x: no answer within 30 s.' }])
   })
 
-  it('gives up waiting for work when it ends first', async () => {
+  it('stops waiting for work when it ends first', async () => {
     const ending = new Ending(undefined, new Set())
     const waiting = ending.race(new Promise(() => {}))
     const reason = new Error('closed')
@@ -46,13 +46,13 @@ describe('Ending', () => {
     await expect(ending.race(Promise.resolve('late'))).rejects.toBe(reason)
   })
 
-  it('passes on what work results in', async () => {
+  it('passes on the result of the work', async () => {
     const ending = new Ending(undefined, new Set())
     await expect(ending.race(Promise.resolve(7))).resolves.toBe(7)
     await expect(ending.race(Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
-  it('holds on to nothing once released', async () => {
+  it('holds no references once released', async () => {
     const clock = virtualClock()
     const live = new Set<Ending>()
     const controller = new AbortController()

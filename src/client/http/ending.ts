@@ -6,7 +6,8 @@
  * instead of an AbortController with listeners.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 export class Ending {
   /** Called once, with the error, when the request must end; not called after it has ended. */
@@ -45,7 +46,7 @@ export class Ending {
   /** Starts the time-out of the response head. */
   expectHead(clock: Clock, ms: number, what: string): void {
     this.#timer = clock.after(ms, () => {
-      this.end(new MusterError('RequestTimeout', `${what}: no answer within ${ms / 1000} s.`))
+      this.end(new MusterError(clientErrors.RequestTimeout, `${what}: no answer within ${ms / 1000} s.`))
     })
   }
 

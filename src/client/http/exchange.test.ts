@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { MusterError } from '../../kube/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { Ending } from './ending.ts'
 import {
   type ClientExchange,
@@ -21,9 +23,15 @@ const exchange = (method: Method): ClientExchange => ({
 })
 
 const answer = { status: 200, headers: {}, body: (async function* () {})() }
-const lost: Unanswered = { unanswered: 'lost', error: new MusterError('ConnectionLost', 'lost.') }
-const refused: Unanswered = { unanswered: 'refused', error: new MusterError('ConnectionLost', 'refused.') }
-const distrusted: ExchangeOutcome = { unanswered: 'lost', error: new MusterError('CertificateInvalid', 'refused.') }
+const lost: Unanswered = { unanswered: 'lost', error: new MusterError(transportErrors.ConnectionLost, 'lost.') }
+const refused: Unanswered = {
+  unanswered: 'refused',
+  error: new MusterError(transportErrors.ConnectionLost, 'refused.'),
+}
+const distrusted: ExchangeOutcome = {
+  unanswered: 'lost',
+  error: new MusterError(clientErrors.CertificateInvalid, 'refused.'),
+}
 
 /** The outcomes one after the other, and how many were asked for. */
 function script(...outcomes: readonly ExchangeOutcome[]): {
@@ -38,7 +46,7 @@ function script(...outcomes: readonly ExchangeOutcome[]): {
 }
 
 describe('sendSafely', () => {
-  it('repeats a refused request, whatever its method', async () => {
+  it('repeats a rejected request, whatever its method', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
       const server = script(refused, refused, answer)
       expect(await sendSafely(exchange(method), server.send)).toBe(answer)
@@ -55,7 +63,7 @@ describe('sendSafely', () => {
     }
   })
 
-  it('does not repeat what would fail again', async () => {
+  it('does not repeat permanent failures', async () => {
     const server = script(distrusted, answer)
     await expect(sendSafely(exchange('GET'), server.send)).rejects.toThrow('refused.')
     expect(server.sent).toBe(1)
@@ -83,7 +91,7 @@ describe('sendSafely', () => {
 })
 
 describe('wireHeaders', () => {
-  it('merges sets, leaves ASCII as it is and turns the rest into the bytes of UTF-8', () => {
+  it('merges sets, keeps ASCII and encodes the rest as UTF-8', () => {
     expect(wireHeaders({ a: 'overruled', c: '1' }, { a: 'x y\tz', b: ['jürgen', '漢'] })).toEqual({
       c: '1',
       a: 'x y\tz',
@@ -91,7 +99,7 @@ describe('wireHeaders', () => {
     })
   })
 
-  it('refuses control characters without quoting the value', () => {
+  it('rejects control characters without quoting the value', () => {
     for (const value of ['Bearer secret\n', 'secret\r\nx: y', 'secret\0', 'secret\u007f']) {
       expect(() => wireHeaders({ authorization: value })).toThrow(
         'the header authorization holds control characters, which HTTP cannot carry.',
@@ -101,7 +109,7 @@ describe('wireHeaders', () => {
 })
 
 describe('wirePath', () => {
-  it('takes only what is encoded', () => {
+  it('accepts only encoded paths', () => {
     expect(wirePath('/api/v1/pods?labelSelector=a%3Db')).toBe('/api/v1/pods?labelSelector=a%3Db')
     for (const path of ['/a b', '/a\nb', '/ü', 'relative', '']) expect(() => wirePath(path)).toThrow('not encoded')
   })

@@ -1,6 +1,8 @@
 /** One request on one connection, and its outcome: the part that both versions of HTTP share. */
 import { errorCode } from '../../system/error-code.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { whereabouts } from '../api-error.ts'
 import type { Ending } from './ending.ts'
 import type { Method, TransportResponse } from '../../transport/transport.ts'
@@ -41,7 +43,8 @@ export async function sendSafely(
     const outcome = await send(exchange, again)
     if (!('unanswered' in outcome)) return outcome
     const { unanswered, error } = outcome
-    const harmless = unanswered === 'refused' || (exchange.method === 'GET' && error.name === 'ConnectionLost')
+    const harmless =
+      unanswered === 'refused' || (exchange.method === 'GET' && error.code === transportErrors.ConnectionLost.code)
     if (!harmless || --left[unanswered] === 0) throw error
     exchange.ending.throwIfEnded()
   }
@@ -86,16 +89,19 @@ export function wireHeaders(...sets: readonly Headers[]): Record<string, string 
 function wireValue(name: string, value: string): string {
   if (plainValue.test(value)) return value
   if (!control.test(value)) return Buffer.from(value).toString('latin1')
-  throw new MusterError('BadRequest', `the header ${name} holds control characters, which HTTP cannot carry.`)
+  throw new MusterError(
+    clientErrors.BadRequest,
+    `the header ${name} holds control characters, which HTTP cannot carry.`,
+  )
 }
 
 export function wirePath(path: string): string {
   if (encodedPath.test(path)) return path
-  throw new MusterError('BadRequest', `the path ${JSON.stringify(path)} is not encoded as HTTP wants it.`)
+  throw new MusterError(clientErrors.BadRequest, `the path ${JSON.stringify(path)} is not encoded as HTTP wants it.`)
 }
 
 /** Node's error for an invalid header name, before anything is sent. */
 export function unsendable(exchange: ClientExchange, error: unknown): MusterError {
   const why = `HTTP cannot carry this request (${errorCode(error) ?? 'unknown reason'})`
-  return new MusterError('BadRequest', `${whereabouts(exchange)}: ${why}.`)
+  return new MusterError(clientErrors.BadRequest, `${whereabouts(exchange)}: ${why}.`)
 }

@@ -3,7 +3,8 @@ import { createGzip, gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textOf } from '../../../test/loopback.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { gunzip } from './gunzip.ts'
 
 /** A body cut into pieces; knows whether it was left. */
@@ -30,7 +31,7 @@ function body(content: Uint8Array, pieces: number, failure?: Error): AsyncIterab
 }
 
 describe('gunzip', () => {
-  it('gives back what was compressed, however it is cut', async () => {
+  it('decompresses, independently of chunk boundaries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ maxLength: 5_000 }), fc.integer({ min: 1, max: 50 }), async (text, pieces) => {
         expect(await textOf(gunzip(body(gzipSync(text), pieces), 'GET /x'))).toBe(text)
@@ -39,23 +40,23 @@ describe('gunzip', () => {
     )
   })
 
-  it('says so when the bytes are no gzip', async () => {
+  it('reports invalid gzip data', async () => {
     const error = textOf(gunzip(body(Buffer.from('{"kind":"Pod"}'), 1), 'GET /x'))
     await expect(error).rejects.toMatchObject({ name: 'ProtocolError', message: expect.stringContaining('GET /x') })
   })
 
-  it('calls a stream that ends in the middle no gzip either', async () => {
+  it('reports a truncated stream as invalid', async () => {
     const half = gzipSync('x'.repeat(1000)).subarray(0, 20)
     await expect(textOf(gunzip(body(half, 1), 'GET /x'))).rejects.toMatchObject({ name: 'ProtocolError' })
   })
 
   it('passes on the failure of the connection', async () => {
-    const lost = new MusterError('ConnectionLost', 'cut.')
+    const lost = new MusterError(transportErrors.ConnectionLost, 'cut.')
     const half = gzipSync('x'.repeat(1000)).subarray(0, 20)
     await expect(textOf(gunzip(body(half, 1, lost), 'GET /x'))).rejects.toBe(lost)
   })
 
-  it('leaves its source when it is left, whether it was read or not', async () => {
+  it('releases its source when abandoned, whether it was read or not', async () => {
     const unread = body(gzipSync('abc'), 1)
     await gunzip(unread, 'GET /x')[Symbol.asyncIterator]().return?.()
     expect(unread.left).toBe(true)
@@ -68,7 +69,7 @@ describe('gunzip', () => {
     expect(begun.left).toBe(true)
   })
 
-  it('leaves a source that has fallen silent, even while a reader waits', async () => {
+  it('releases a silent source, even while a reader waits', async () => {
     const line = createGzip()
     line.write('first\n')
     await new Promise<void>((resolve) => line.flush(() => resolve()))

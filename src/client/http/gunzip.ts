@@ -1,6 +1,7 @@
 /** A gzip body, decompressed as it arrives. */
 import { errorCode } from '../../system/error-code.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 /** `what` names the request in the message if the bytes are not gzip. */
 export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIterable<Uint8Array> {
@@ -20,7 +21,9 @@ export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIter
         } catch (error) {
           if (left) return
           if (!errorCode(error)?.startsWith('Z_')) throw error
-          throw new MusterError('ProtocolError', `${what}: the answer claims to be gzip and is not.`, { cause: error })
+          throw new MusterError(clientErrors.ProtocolError, `${what}: the answer claims to be gzip and is not.`, {
+            cause: error,
+          })
         }
       }
 

@@ -25,7 +25,7 @@ const open = (connection: Connection, options: Partial<HttpTransportOptions> = {
   closing(httpTransport(connection, { clock: systemClock, ...options }))
 
 describe('a request', () => {
-  it('goes to the path below the prefix of the server, with its headers and body', async () => {
+  it('is sent to the path below the prefix of the server, with its headers and body', async () => {
     const server = await startHttp2((stream, headers) => {
       stream.respond({ ':status': 201, 'x-two': ['a', 'b'] })
       void textOf(stream as AsyncIterable<Uint8Array>).then((body) => stream.end(JSON.stringify({ ...headers, body })))
@@ -47,7 +47,7 @@ describe('a request', () => {
     })
   })
 
-  it('carries credentials, and impersonation with one line a group', async () => {
+  it('carries credentials, and impersonation with one header for each group', async () => {
     const server = await startHttp2((stream, headers) => {
       stream.respond({ ':status': 200 })
       stream.end(JSON.stringify(headers))
@@ -66,7 +66,7 @@ describe('a request', () => {
     })
   })
 
-  it('whose token holds a line break is not sent', async () => {
+  it('whose token contains a line break is not sent', async () => {
     const server = await startHttp2(echoHandler)
     const credentials = { ...anonymous, headers: () => Promise.resolve({ authorization: 'Bearer secret\n' }) }
     const error = await failure(open(connectionTo(server.url, { credentials })).send(get('/')))
@@ -81,7 +81,7 @@ describe('a request', () => {
     expect(error.message).toBe('the plugin failed')
   })
 
-  it('can be given up while its credentials are being fetched', async () => {
+  it('can be aborted while its credentials are being fetched', async () => {
     const server = await startHttp2(echoHandler)
     const credentials = { ...anonymous, headers: () => new Promise<never>(() => {}) }
     const transport = open(connectionTo(server.url, { credentials }))
@@ -94,7 +94,7 @@ describe('a request', () => {
     expect((await other).name).toBe('TransportClosed')
   })
 
-  it('is answered decompressed when the server says gzip', async () => {
+  it('has its response decompressed', async () => {
     const text = JSON.stringify({ items: Array.from({ length: 10_000 }, (_, index) => index) })
     const server = await startHttp2((stream) => {
       stream.respond({ ':status': 200, 'content-encoding': 'gzip', 'content-type': 'application/json' })
@@ -119,7 +119,7 @@ describe('after a 401', () => {
       }
     })
 
-  it('the request is sent once more when the credentials could be renewed', async () => {
+  it('the request is repeated once when the credentials could be renewed', async () => {
     const server = await guarded('Bearer new')
     let token = 'old'
     const credentials = {
@@ -137,7 +137,7 @@ describe('after a 401', () => {
     await eventually(() => transport.stats().streams === 0)
   })
 
-  it('the 401 is passed on when there is nothing to renew, or when that did not help', async () => {
+  it('the 401 is returned when there is nothing to renew, or renewal did not help', async () => {
     const server = await guarded('Bearer other')
     let asked = 0
     for (const renewable of [false, true]) {
@@ -159,7 +159,7 @@ describe('after a 401', () => {
 describe('a client certificate', () => {
   const issue = (name: string): ClientCertificate => ({ id: name, ...ca.issue({ commonName: name }) })
 
-  it('is shown to the server; when it is renewed, new requests come with the new one and open watches stay', async () => {
+  it('is sent to the server; when it is renewed, new requests use the new one and open watches continue', async () => {
     const server = await startHttp2(
       (stream, headers) => {
         if (headers[':path'] === '/watch') {
@@ -211,7 +211,7 @@ describe('close', () => {
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('ends a connection that is being opened', async () => {
+  it('ends a connection attempt', async () => {
     let accepted = 0
     const silent = createServer(() => accepted++)
     const transport = open(connectionTo(`https://127.0.0.1:${await listen(silent)}`))
@@ -222,8 +222,8 @@ describe('close', () => {
   })
 })
 
-describe('time', () => {
-  it('runs out for a server that accepts and says nothing, not even in the TLS handshake', async () => {
+describe('the timeout', () => {
+  it('applies to a server that accepts and never responds, also in the TLS handshake', async () => {
     const clock = virtualClock()
     let accepted = 0
     const port = await listen(createServer(() => accepted++))
@@ -239,7 +239,7 @@ describe('time', () => {
 })
 
 describe('a server address', () => {
-  it.each(['ftp://127.0.0.1', 'nonsense', ''])('that is no HTTP URL (%j) is refused', async (server) => {
+  it.each(['ftp://127.0.0.1', 'nonsense', ''])('that is not an HTTP URL (%j) is rejected', async (server) => {
     const error = await failure(open(connectionTo(server)).send(get('/')))
     expect(error.name).toBe('KubeconfigMalformed')
   })

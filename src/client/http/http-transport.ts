@@ -1,13 +1,18 @@
 /**
  * The transport over the network. It adds credentials to each request, renews them once after a 401, and guarantees that every
  * request ends: by a response, an error, a time-out, the caller's signal or the close of the transport.
+ *
+ * It follows the source of its connection (`current-connection.ts`): where that has changed, a request that the server before
+ * certainly did not carry out is sent again.
  */
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { clientErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import { apiError, whereabouts } from '../api-error.ts'
 import { leave } from '../body.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
+import { currentConnection, isUnserved } from './current-connection.ts'
 import { Ending } from './ending.ts'
 import { type ClientExchange, wireHeaders, wirePath } from './exchange.ts'
 import type { KeepAlive } from './http2-session.ts'
@@ -20,13 +25,16 @@ export interface HttpTransportOptions {
   readonly clock: Clock
   /** @default "muster" */
   readonly userAgent?: string | undefined
-  /** Time-out of the response head, for requests without one. @default 30_000 */
-  readonly headTimeoutMs?: number | undefined
-  /** Time-out of connecting. @default 10_000 */
-  readonly connectTimeoutMs?: number | undefined
-  readonly keepAlive?: Partial<KeepAlive> | undefined
   /** Environment variables for proxies (HTTPS_PROXY and others). @default the environment of this process */
   readonly env?: Environment | undefined
+  /** The source of the connection has changed: later requests use this one. */
+  readonly onMoved?: ((connection: Connection) => void) | undefined
+}
+
+interface Identified {
+  readonly used: Connection
+  readonly identity: Readonly<Record<string, string>>
+  readonly certificate: ClientCertificate | undefined
 }
 
 /** Sends a request on a lane, with its credentials. */
@@ -36,33 +44,55 @@ type Carry<T> = (lane: RequestLane, exchange: ClientExchange) => Promise<T>
 interface Round<T> {
   readonly result: T
   readonly identity: Readonly<Record<string, string>>
+  readonly used: Connection
 }
 
 const unauthorized = 401
+/** Time-out of the response head, for requests without one. */
+const defaultHeadTimeoutMs = 30_000
+const connectTimeoutMs = 10_000
+const keepAlive: KeepAlive = { pingAfterMs: 30_000, answerWithinMs: 15_000, idleMs: 60_000 }
 
-export function httpTransport(connection: Connection, options: HttpTransportOptions): Transport {
-  const { clock, userAgent = 'muster', headTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options
-  const keepAlive: KeepAlive = { pingAfterMs: 30_000, answerWithinMs: 15_000, idleMs: 60_000, ...options.keepAlive }
+export function httpTransport(given: Connection, options: HttpTransportOptions): Transport {
+  const { clock, userAgent = 'muster' } = options
   const laneOptions = { clock, connectTimeoutMs, keepAlive, env: options.env ?? process.env }
-  const { credentials } = connection
-  const prefix = trimEnd(URL.parse(connection.server)?.pathname ?? '', '/')
   const ownHeaders = { 'user-agent': userAgent }
-  const impersonation = impersonationHeaders(connection.impersonate)
   const live = new Set<Ending>()
   const retired = new Set<RequestLane>()
   let current: RequestLane | undefined
   let closed: MusterError | undefined
 
-  const laneFor = (certificate: ClientCertificate | undefined): RequestLane => {
-    if (current && current.certificateId === certificate?.id) return current
+  const retire = (): void => {
     // Client certificates change every few hours: old lanes are dropped then.
     for (const lane of retired) if (lane.stats().connections === 0) retired.delete(lane)
-    if (current) {
-      current.drain()
-      retired.add(current)
-    }
-    current = openLane(connection, certificate, laneOptions)
+    if (!current) return
+    current.drain()
+    retired.add(current)
+    current = undefined
+  }
+  const source = currentConnection(given, {
+    clock,
+    onMoved(next) {
+      retire()
+      options.onMoved?.(next)
+    },
+  })
+
+  const laneFor = (certificate: ClientCertificate | undefined): RequestLane => {
+    if (current && current.certificateId === certificate?.id) return current
+    retire()
+    current = openLane(source.get(), certificate, laneOptions)
     return current
+  }
+
+  /** The credentials of the connection, which may have moved while they were fetched. */
+  const identify = async (signal: AbortSignal | undefined): Promise<Identified> => {
+    for (;;) {
+      const used = source.get()
+      const { credentials } = used
+      const [identity, certificate] = await Promise.all([credentials.headers(signal), credentials.certificate(signal)])
+      if (used === source.get()) return { used, identity, certificate }
+    }
   }
 
   /** One attempt: get credentials, choose the lane, send. */
@@ -71,34 +101,40 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
     const { method, path, headers, body, signal } = request
     const ending = new Ending(signal, live)
     try {
-      const [identity, certificate] = await ending.race(
-        Promise.all([credentials.headers(signal), credentials.certificate(signal)]),
-      )
+      const { used, identity, certificate } = await ending.race(identify(signal))
       // No await from here to the connection: the stage that holds the request is notified of its end.
       ending.throwIfEnded()
-      ending.expectHead(clock, request.headTimeoutMs ?? headTimeoutMs, whereabouts(request))
+      ending.expectHead(clock, request.headTimeoutMs ?? defaultHeadTimeoutMs, whereabouts(request))
       const result = await carry(laneFor(certificate), {
         method,
-        path: wirePath(prefix + path),
-        headers: wireHeaders(ownHeaders, headers, identity, impersonation),
+        path: wirePath(trimEnd(URL.parse(used.server)?.pathname ?? '', '/') + path),
+        headers: wireHeaders(ownHeaders, headers, identity, impersonationHeaders(used.impersonate)),
         body: typeof body === 'string' ? Buffer.from(body) : body,
         ending,
       })
-      return { result, identity }
+      return { result, identity, used }
     } catch (error) {
       ending.release()
       throw error
     }
   }
 
-  /** A second attempt with renewed credentials after a 401. */
+  /** A second attempt where the first found no server, and one with renewed credentials after a 401. */
   const rounds = async <T extends TransportResponse | MessageStream>(
     request: TransportRequest,
     carry: Carry<T>,
   ): Promise<T> => {
-    const { result: first, identity } = await round(request, carry)
-    if (!('status' in first) || first.status !== unauthorized || !credentials.refused(identity)) return first
-    leave(first.body)
+    const before = source.get()
+    const { result, identity, used } = await round(request, carry).catch(async (error: unknown) => {
+      // A request that was sent is not repeated here. The next one profits from what the source says now.
+      const isSilent = isMusterError(error, clientErrors.RequestTimeout)
+      if (!(isSilent || isUnserved(error)) || closed) throw error
+      if (!(await source.hasMoved(before)) || isSilent) throw error
+      return await round(request, carry)
+    })
+    if (!('status' in result) || result.status !== unauthorized) return result
+    if (!used.credentials.refused(identity) && !(await source.hasMoved(used))) return result
+    leave(result.body)
     const { result: second } = await round(request, carry)
     return second
   }
@@ -122,8 +158,9 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
       }
       return { connections, streams }
     },
+    epoch: () => source.epoch(),
     close() {
-      closed ??= new MusterError('TransportClosed', `${connection.name}: the client is closed.`)
+      closed ??= new MusterError(clientErrors.TransportClosed, `${given.name}: the client is closed.`)
       for (const ending of live) ending.end(closed)
       for (const lane of current ? [current, ...retired] : retired) lane.close(closed)
       return Promise.resolve()

@@ -73,7 +73,7 @@ describe.each([
     })
   })
 
-  it('uses one connection again and again, and another one beside a watch', async () => {
+  it('reuses one connection, and opens another beside a watch', async () => {
     const transport = open(await start(watchOrEcho))
     for (let index = 0; index < 5; index++) {
       const answer = await transport.send(get(`/${index}`))
@@ -97,7 +97,7 @@ describe.each([
     await eventually(() => transport.stats().streams === 0)
   })
 
-  it('frees a stream by an abort, before the head and after it', async () => {
+  it('releases a stream on abort, before the head and after it', async () => {
     const transport = open(
       await start((request, response) => {
         if (request.url === '/watch') response.write('first\n')
@@ -115,7 +115,7 @@ describe.each([
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('notices when the server dies in the middle of a body', async () => {
+  it('reports a server that dies in the middle of a body', async () => {
     let server: Socket | undefined
     const url = await start((request, response) => {
       server = request.socket
@@ -128,7 +128,7 @@ describe.each([
     expect((await failure(reader.next())).name).toBe('ConnectionLost')
   })
 
-  it('repeats a GET that got no answer, but no write', async () => {
+  it('repeats a GET without a response, but no write', async () => {
     let asked = 0
     const url = await start((request, response) => {
       if (++asked % 2 === 1) request.socket.destroy()
@@ -142,7 +142,7 @@ describe.each([
     expect(asked).toBe(3)
   })
 
-  it('times the head', async () => {
+  it('has a timeout until the response head', async () => {
     const clock = virtualClock()
     let asked = 0
     const transport = open(await start(() => asked++), {}, clock)
@@ -153,7 +153,7 @@ describe.each([
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('ends everything on close', async () => {
+  it('ends all streams on close', async () => {
     const transport = open(
       await start((request, response) => {
         if (request.url === '/watch') response.write('first\n')
@@ -196,7 +196,7 @@ describe.each([
 })
 
 describe('HTTP/1.1', () => {
-  it('comes with the renewed certificate, and closes the connections of the old one', async () => {
+  it('uses the renewed certificate, and closes the connections of the old one', async () => {
     const url = await startSecure((request, response) => {
       const socket = request.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }
       response.end(socket.getPeerCertificate().subject.CN)
@@ -211,7 +211,7 @@ describe('HTTP/1.1', () => {
     await eventually(() => transport.stats().connections === 1)
   })
 
-  it('says so when the server speaks TLS and tells, and passes on any other 400', async () => {
+  it('explains when the server speaks TLS, and passes on any other 400', async () => {
     let text = 'Client sent an HTTP request to an HTTPS server.\n'
     const url = await startPlain((_request, response) => response.writeHead(400).end(text))
     const transport = open(url)
@@ -224,7 +224,7 @@ describe('HTTP/1.1', () => {
     expect(await textOf(answer.body)).toBe('some other complaint')
   })
 
-  it('says so when the answer is no HTTP', async () => {
+  it('reports a response that is not HTTP', async () => {
     const port = await listen(
       createTcpServer((socket) => void socket.once('data', () => socket.end('\x15\x03\x03\0\x02'))),
     )

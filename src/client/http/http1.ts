@@ -4,7 +4,8 @@
  */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { whereabouts } from '../api-error.ts'
 import type { PlainProxy } from './dial.ts'
 import { type ClientExchange, type ExchangeOutcome, plainHeaders, sendSafely, unsendable } from './exchange.ts'
@@ -151,7 +152,10 @@ async function notPlain(response: TransportResponse, place: string): Promise<Tra
   const chunks: Uint8Array[] = []
   for await (const chunk of response.body) chunks.push(chunk)
   if (meantForTls.test(Buffer.concat(chunks).toString('latin1', 0, 1_000))) {
-    throw new MusterError('ProtocolError', `${place}: the server speaks TLS; write https:// instead of http://.`)
+    throw new MusterError(
+      clientErrors.ProtocolError,
+      `${place}: the server speaks TLS; write https:// instead of http://.`,
+    )
   }
   return { ...response, body: bytes(chunks) }
 }

@@ -46,7 +46,7 @@ describe('the HTTP/2 pool', () => {
 
   it('opens 3 connections for a burst of 300 requests, not 300', { timeout: 30_000 }, async () => {
     const open: ServerHttp2Stream[] = []
-    // Nobody gets an answer before everybody has asked.
+    // The server answers no request before all 300 have arrived.
     const server = await startHttp2((stream) => {
       open.push(stream)
       if (open.length === 300) for (const one of open) one.respond({ ':status': 200 }, { endStream: true })
@@ -56,7 +56,7 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(3)
   })
 
-  it('respects a limit of 3, and leaves no request in the queue', async () => {
+  it('respects a limit of 3 streams, and leaves no request in the queue', async () => {
     const open = new Map<unknown, number>()
     let most = 0
     const server = await startHttp2((stream, headers) => {
@@ -73,7 +73,7 @@ describe('the HTTP/2 pool', () => {
     expect(most).toBe(3)
   })
 
-  it('serves a request although 100 streams are open and none will ever end', async () => {
+  it('serves a request although 100 endless streams are open', async () => {
     const server = await startHttp2(watchOrEcho, limited(100))
     const transport = transportTo(server)
     await many(100, (index) => transport.send(get(`/watch/${index}`)))
@@ -82,7 +82,7 @@ describe('the HTTP/2 pool', () => {
     expect(transport.stats().connections).toBe(2)
   })
 
-  it('gives the place of an ended stream to the next request, without another connection', async () => {
+  it('reuses the slot of an ended stream, without another connection', async () => {
     const server = await startHttp2(echoHandler, limited(1))
     const transport = transportTo(server)
     for (let index = 0; index < 20; index++) {
@@ -114,7 +114,7 @@ describe('the HTTP/2 pool', () => {
     }
   })
 
-  it('closes connections that fell idle, but keeps one', async () => {
+  it('closes idle connections, but keeps one', async () => {
     const clock = virtualClock()
     const server = await startHttp2(watchHandler, limited(1))
     const transport = transportTo(server, clock)
@@ -129,7 +129,7 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(3)
   })
 
-  it('keeps using a connection that has had the same streams for long', async () => {
+  it('keeps using a connection with long-lived streams', async () => {
     const clock = virtualClock()
     const server = await startHttp2(watchHandler, limited(2))
     const transport = transportTo(server, clock)
@@ -145,7 +145,7 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(2)
   })
 
-  it('fails everybody who waits for a connection that cannot be opened', async () => {
+  it('fails all waiters of a connection that cannot be opened', async () => {
     const server = await startHttp2(echoHandler)
     const nowhere = closing(httpTransport(connectionTo(server.url.replace(/:\d+$/, ':1')), { clock: systemClock }))
     const errors = await many(5, () => failure(nowhere.send(get('/'))))
@@ -153,7 +153,7 @@ describe('the HTTP/2 pool', () => {
     expect(errors[0]!.message).toContain('127.0.0.1:1')
   })
 
-  it('asks a server that allows no stream at all for no second connection', async () => {
+  it('opens no second connection to a server that allows no streams', async () => {
     const clock = virtualClock()
     const server = await startHttp2(echoHandler, limited(0))
     const transport = transportTo(server, clock)
@@ -166,7 +166,7 @@ describe('the HTTP/2 pool', () => {
 })
 
 describe('GOAWAY', () => {
-  it('takes the connection out of the pool at once; its watches run on to their end', async () => {
+  it('removes the connection from the pool at once; its watches continue to their end', async () => {
     const streams: ServerHttp2Stream[] = []
     const server = await startHttp2((stream, headers) => {
       if (headers[':path']?.startsWith('/watch')) streams.push(stream)
@@ -185,7 +185,7 @@ describe('GOAWAY', () => {
     await eventually(() => transport.stats().connections === 1)
   })
 
-  it('loses no request and no watch when connections get GOAWAY all the time', { timeout: 30_000 }, async () => {
+  it('loses no request and no watch under permanent GOAWAY', { timeout: 30_000 }, async () => {
     let requests = 0
     const told = new Set<unknown>()
     const server = await startHttp2((stream, headers) => {
@@ -210,7 +210,7 @@ describe('GOAWAY', () => {
     expect(told.size).toBeGreaterThan(5)
   })
 
-  it('does not starve a request that is refused repeatedly', { timeout: 30_000 }, async () => {
+  it('does not starve a request that is rejected repeatedly', { timeout: 30_000 }, async () => {
     let requests = 0
     const told = new Set<unknown>()
     const server = await startHttp2((stream, headers) => {
@@ -232,7 +232,7 @@ describe('GOAWAY', () => {
     expect(failures).toEqual([])
   })
 
-  it('sends again what the server says it has not seen, whatever the method', async () => {
+  it('repeats requests that the server has not seen, whatever the method', async () => {
     const bodies: string[] = []
     const server = await startHttp2((stream, headers) => {
       if (headers[':method'] === 'GET') echoHandler(stream, headers)
@@ -253,7 +253,7 @@ describe('GOAWAY', () => {
     expect(bodies).toEqual(['{"kind":"Pod"}'])
   })
 
-  it('sends again what the server refuses (REFUSED_STREAM), whatever the method', async () => {
+  it('repeats rejected requests (REFUSED_STREAM), whatever the method', async () => {
     let refusals = 2
     const server = await startHttp2((stream, headers) => {
       if (refusals-- > 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -263,7 +263,7 @@ describe('GOAWAY', () => {
     expect(await textOf(answer.body)).toBe('/pod')
   })
 
-  it('can still give up a request that was sent again, and its time still runs out', async () => {
+  it('can still abort a repeated request, and its timeout still applies', async () => {
     const clock = virtualClock()
     const asked = new Map<string, number>()
     const server = await startHttp2((stream, headers) => {
@@ -284,7 +284,7 @@ describe('GOAWAY', () => {
     await eventually(() => transport.stats().streams === 0)
   })
 
-  it('does not go on for ever with a server that refuses everything', async () => {
+  it('stops repeating when a server rejects everything', async () => {
     let asked = 0
     const server = await startHttp2((stream) => {
       asked++
@@ -294,7 +294,7 @@ describe('GOAWAY', () => {
     expect(asked).toBe(20)
   })
 
-  it('does not repeat a write whose fate is unknown', async () => {
+  it('does not repeat a write with an unknown outcome', async () => {
     let asked = 0
     const server = await startHttp2((stream) => {
       asked++
@@ -306,7 +306,7 @@ describe('GOAWAY', () => {
     expect(asked).toBe(1)
   })
 
-  it('repeats a GET whose fate is unknown', async () => {
+  it('repeats a GET with an unknown outcome', async () => {
     let asked = 0
     const server = await startHttp2((stream, headers) => {
       if (++asked === 1) stream.session?.destroy()

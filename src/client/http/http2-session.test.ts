@@ -34,7 +34,7 @@ async function startMute(onSocket: (socket: Socket) => void = () => {}): Promise
 }
 
 describe('an HTTP/2 connection whose server', () => {
-  it('never says a word: the request times out', async () => {
+  it('never responds: the request times out', async () => {
     const clock = virtualClock()
     const transport = transportTo(await startMute(), clock)
     const sent = failure(transport.send(get('/pods')))
@@ -44,7 +44,7 @@ describe('an HTTP/2 connection whose server', () => {
     await eventually(() => transport.stats().streams === 0)
   })
 
-  it('has not said yet how many streams it allows: only a few are opened', async () => {
+  it('has not announced its stream limit: only a few are opened', async () => {
     const transport = transportTo(await startMute())
     const sent = Array.from({ length: 20 }, (_, index) => failure(transport.send(get(`/${index}`))))
     await eventually(() => transport.stats().connections === 1)
@@ -53,7 +53,7 @@ describe('an HTTP/2 connection whose server', () => {
     expect(new Set((await Promise.all(sent)).map((error) => error.name))).toEqual(new Set(['TransportClosed']))
   })
 
-  it('hangs up without a word: the request fails', async () => {
+  it('disconnects: the request fails', async () => {
     const url = await startMute((socket) => void socket.once('data', () => socket.end()))
     expect((await failure(transportTo(url).send(get('/')))).name).toBe('ConnectionLost')
   })
@@ -70,7 +70,7 @@ describe('an HTTP/2 connection whose server', () => {
     expect(error).toMatchObject({ name: 'ConnectionLost', message: expect.stringContaining('ECONNRESET') })
   })
 
-  it('speaks no HTTP/2 although it said it would: the error names the server', async () => {
+  it('does not speak HTTP/2 although negotiated: the error names the server', async () => {
     const url = await startMute((socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
     expect(await failure(transportTo(url).send(get('/')))).toMatchObject({
       name: 'ProtocolError',
@@ -78,7 +78,7 @@ describe('an HTTP/2 connection whose server', () => {
     })
   })
 
-  it('dies in the middle of a body: the reader gets what came, then an error, never a clean end', async () => {
+  it('dies in the middle of a body: the reader gets the received part, then an error, never a clean end', async () => {
     const server = await startHttp2((stream) => {
       stream.respond({ ':status': 200 })
       stream.write('half of ')
@@ -93,7 +93,7 @@ describe('an HTTP/2 connection whose server', () => {
     })
   })
 
-  it('closes its session in the middle of a body without an error: that is no clean end either', async () => {
+  it('closes its session in the middle of a body without an error: that is not a clean end either', async () => {
     const server = await startHttp2(watchHandler)
     const answer = await transportTo(server.url).send(get('/watch'))
     const reader = answer.body[Symbol.asyncIterator]()
@@ -102,7 +102,7 @@ describe('an HTTP/2 connection whose server', () => {
     expect((await failure(reader.next())).name).toBe('ConnectionLost')
   })
 
-  it('resets one stream: the others go on', async () => {
+  it('resets one stream: the others continue', async () => {
     const streams: ServerHttp2Stream[] = []
     const server = await startHttp2((stream, headers) => {
       streams.push(stream)
@@ -118,7 +118,7 @@ describe('an HTTP/2 connection whose server', () => {
     expect(Buffer.from((await readers[1]!.next()).value as Uint8Array).toString()).toBe('second\n')
   })
 
-  it('falls silent: a ping without an answer ends all its streams', async () => {
+  it('becomes silent: an unanswered ping ends all its streams', async () => {
     const clock = virtualClock()
     const server = await startHttp2(watchHandler)
     // A wire in between that can be cut without either end noticing.
@@ -150,7 +150,7 @@ describe('an HTTP/2 connection whose server', () => {
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('answers pings: an idle watch lives on', async () => {
+  it('answers pings: an idle watch stays open', async () => {
     const clock = virtualClock()
     const start = clock.now()
     let pings = 0
@@ -177,7 +177,7 @@ describe('an HTTP/2 connection whose server', () => {
 })
 
 describe('a stream', () => {
-  it('is paused by a slow reader, while its neighbours on the connection are not', async () => {
+  it('is paused by a slow reader, without affecting others on the connection', async () => {
     const size = 20_000_000
     let written = 0
     const server = await startHttp2((stream, headers) => {
@@ -212,7 +212,7 @@ describe('a stream', () => {
     expect(server.seen.length).toBe(1)
   })
 
-  it('is freed when its reader leaves early, and the server hears of it', async () => {
+  it('is released when its reader stops early, and the server is notified', async () => {
     let code: number | undefined
     const server = await startHttp2((stream, headers) => {
       stream.once('close', () => void (code = stream.rstCode))
@@ -228,7 +228,7 @@ describe('a stream', () => {
     expect(transport.stats().connections).toBe(1)
   })
 
-  it('is freed by an abort, before the head and after it, with the reason of the signal', async () => {
+  it('is released by an abort, before the head and after it, with the reason of the signal', async () => {
     const server = await startHttp2((stream, headers) => {
       if (headers[':path'] === '/watch') watchHandler(stream, headers)
     })
@@ -246,14 +246,14 @@ describe('a stream', () => {
     expect(await failure(transport.send(get('/', { signal: controller.signal })))).toBe(reason)
   })
 
-  it('with an empty body is freed although nobody reads it', async () => {
+  it('with an empty body is released without a reader', async () => {
     const server = await startHttp2((stream) => stream.respond({ ':status': 204 }, { endStream: true }))
     const transport = transportTo(server.url)
     expect((await transport.send(get('/'))).status).toBe(204)
     await eventually(() => transport.stats().streams === 0)
   })
 
-  it('that never answers does not hold up the others: only its own time runs out', async () => {
+  it('without a response does not delay the others: only it times out', async () => {
     const clock = virtualClock()
     const server = await startHttp2((stream, headers) => {
       if (headers[':path'] !== '/silent') echoHandler(stream, headers)
@@ -267,7 +267,7 @@ describe('a stream', () => {
     expect(server.seen.length).toBe(1)
   })
 
-  it('carries a large request body whole', async () => {
+  it('sends a large request body completely', async () => {
     const server = await startHttp2((stream) => {
       stream.respond({ ':status': 200 })
       void textOf(stream as AsyncIterable<Uint8Array>).then((text) => stream.end(String(text.length)))

@@ -8,7 +8,8 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { whereabouts } from '../api-error.ts'
 import { type ClientExchange, type ExchangeOutcome, plainHeaders, unsendable } from './exchange.ts'
 import { Incoming } from './incoming.ts'
@@ -141,7 +142,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
     timer = clock.after(keepAlive.answerWithinMs, () => {
       // A long response on a slow line delays the ping reply, but is a sign of life itself.
       if (socket.bytesRead !== heard) watchSilence(socket.bytesRead)
-      else destroy(new MusterError('ConnectionLost', `${place}: the server stopped responding.`))
+      else destroy(new MusterError(transportErrors.ConnectionLost, `${place}: the server stopped responding.`))
     })
     session.ping((error) => {
       if (error || socket.destroyed) return

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Incoming } from './incoming.ts'
 
-/** A stream that does as it is told, and as it is asked: paused, it holds back. */
+/** A stream that delivers the chunks the test pushes; while it is paused, it holds them back. */
 function fakeStream(): {
   readonly stream: ConstructorParameters<typeof Incoming>[0]
   push(chunk: Uint8Array): void
@@ -49,7 +49,7 @@ function fakeStream(): {
 const bytes = (size: number, fill = 0): Uint8Array => new Uint8Array(size).fill(fill)
 
 describe('Incoming', () => {
-  it('hands over every chunk, in order, however reads and arrivals interleave', async () => {
+  it('delivers every chunk, in order, however reads and arrivals interleave', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.boolean(), { maxLength: 60 }),
@@ -94,7 +94,7 @@ describe('Incoming', () => {
     expect(fake.flowing).toBe(true)
   })
 
-  it('gives what had arrived before it gives the failure', async () => {
+  it('delivers received chunks before the failure', async () => {
     const fake = fakeStream()
     const incoming = new Incoming(fake.stream, () => {})
     const first = incoming.next()
@@ -114,7 +114,7 @@ describe('Incoming', () => {
     await expect(waiting).rejects.toThrow('cut off')
   })
 
-  it('drops what waits when it is aborted', async () => {
+  it('drops queued chunks when it is aborted', async () => {
     const fake = fakeStream()
     const incoming = new Incoming(fake.stream, () => {})
     const first = incoming.next()
@@ -125,7 +125,7 @@ describe('Incoming', () => {
     await expect(incoming.next()).rejects.toThrow('given up')
   })
 
-  it('cancels once when it is left, and not at all after its end', async () => {
+  it('cancels once when abandoned, and not at all after its end', async () => {
     let cancelled = 0
     const left = new Incoming(fakeStream().stream, () => void cancelled++)
     await left.return()
@@ -139,7 +139,7 @@ describe('Incoming', () => {
     expect(cancelled).toBe(1)
   })
 
-  it('refuses a second read while the first is waiting', async () => {
+  it('rejects a concurrent second read', async () => {
     const incoming = new Incoming(fakeStream().stream, () => {})
     void incoming.next()
     await expect(incoming.next()).rejects.toThrow(TypeError)

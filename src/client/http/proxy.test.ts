@@ -28,7 +28,7 @@ const chosen = (server: string, env: Environment, proxyUrl?: string): string | u
 describe('proxyFor', () => {
   const proxy = 'http://proxy:3128/'
 
-  it('takes the variable of the scheme, upper case first', () => {
+  it('uses the variable of the scheme, upper case first', () => {
     const env = { HTTPS_PROXY: 'http://secure:1', HTTP_PROXY: 'http://plain:2', https_proxy: 'http://lower:3' }
     expect(chosen('https://api', env)).toBe('http://secure:1/')
     expect(chosen('http://api', env)).toBe('http://plain:2/')
@@ -37,23 +37,23 @@ describe('proxyFor', () => {
     expect(chosen('https://api', {})).toBeUndefined()
   })
 
-  it('takes a host without a scheme for an HTTP proxy', () => {
+  it('treats a host without a scheme as an HTTP proxy', () => {
     expect(chosen('https://api', { HTTPS_PROXY: 'proxy:3128' })).toBe(proxy)
   })
 
-  it('does not believe HTTP_PROXY where a web server could have set it', () => {
+  it('ignores HTTP_PROXY where a CGI server could have set it', () => {
     expect(chosen('http://api', { HTTP_PROXY: proxy, REQUEST_METHOD: 'GET' })).toBeUndefined()
     expect(chosen('https://api', { HTTPS_PROXY: proxy, REQUEST_METHOD: 'GET' })).toBe(proxy)
   })
 
-  it('lets proxy-url overrule the environment, an empty one too', () => {
+  it('lets proxy-url override the environment, even an empty one', () => {
     const env = { HTTPS_PROXY: proxy, NO_PROXY: '*' }
     expect(chosen('https://api', env, 'socks5://other:1')).toBe('socks5://other:1')
     expect(chosen('https://127.0.0.1', {}, 'http://other')).toBe('http://other/')
     expect(chosen('https://api', { HTTPS_PROXY: proxy }, '')).toBeUndefined()
   })
 
-  it('never proxies loopback of its own accord', () => {
+  it('never proxies loopback by default', () => {
     for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) {
       expect(chosen(`https://${host}:6443`, { HTTPS_PROXY: proxy })).toBeUndefined()
     }
@@ -95,7 +95,7 @@ describe('proxyFor', () => {
     expect(chosen(`https://${host}`, { HTTPS_PROXY: proxy, NO_PROXY: noProxy })).toBe(exempt ? undefined : proxy)
   })
 
-  it('refuses what is no proxy, without quoting it', () => {
+  it('rejects an invalid proxy, without quoting it', () => {
     for (const value of ['ftp://user:secret@proxy', 'http://', 'http://user:secret@']) {
       expect(() => chosen('https://api', {}, value)).toThrow(/^proxy-url is not a URL of the form/)
       expect(() => chosen('https://api', { HTTPS_PROXY: value })).toThrow(/^HTTPS_PROXY is not a URL/)
@@ -141,7 +141,7 @@ const openTo = (connection: Connection): Transport =>
   closing(httpTransport(connection, { clock: systemClock, env: {} }))
 
 describe('through a proxy', () => {
-  it('HTTP/2 runs in a tunnel, over TLS of its own', async () => {
+  it('HTTP/2 runs in a tunnel, with its own TLS', async () => {
     const server = await startHttp2(echoHandler)
     const proxy = await startProxy()
     const transport = openTo(connectionTo(server.url, { proxyUrl: `http://127.0.0.1:${proxy.port}` }))
@@ -186,7 +186,7 @@ describe('through a proxy', () => {
     expect(proxy.asked).toEqual([])
   })
 
-  it('user and password of its URL are shown to the proxy alone', async () => {
+  it('user and password of its URL are sent to the proxy only', async () => {
     const seen: (string | undefined)[] = []
     const server = await startHttp2((stream, headers) => {
       stream.respond({ ':status': 200 })
@@ -207,14 +207,14 @@ describe('through a proxy', () => {
   it.each([
     [407, 'the proxy asks for a user and password, or refuses the ones it got (407)'],
     [403, 'the proxy answers 403 when asked to connect to 10.0.0.1:6443'],
-  ])('its refusal (%i) is told without the password', async (status, text) => {
+  ])('its rejection (%i) is reported without the password', async (status, text) => {
     const proxy = await startProxy({ status: () => status })
     const proxyUrl = `http://jane:secret@127.0.0.1:${proxy.port}`
     const error = await failure(openTo(connectionTo('https://10.0.0.1:6443', { proxyUrl })).send(get('/')))
     expect(error).toMatchObject({ name: 'ProxyFailed', message: `proxy http://127.0.0.1:${proxy.port}: ${text}.` })
   })
 
-  it('a proxy that is not there is blamed, not the server', async () => {
+  it('an unreachable proxy is reported as such, not the server', async () => {
     const error = await failure(
       openTo(connectionTo('https://10.0.0.1:6443', { proxyUrl: 'http://127.0.0.1:1' })).send(get('/')),
     )
@@ -222,7 +222,7 @@ describe('through a proxy', () => {
     expect(error.message).toBe('proxy http://127.0.0.1:1: nothing listens there (connection refused).')
   })
 
-  it('a proxy that never answers runs into the time-out', async () => {
+  it('a silent proxy times out', async () => {
     const clock = virtualClock()
     const { createServer } = await import('node:net')
     let accepted = 0
@@ -234,7 +234,7 @@ describe('through a proxy', () => {
     expect((await sent).name).toBe('RequestTimeout')
   })
 
-  it('plain HTTP is handed to an HTTP proxy as it is, with the whole URL', async () => {
+  it('plain HTTP is sent to an HTTP proxy with the whole URL', async () => {
     const proxy = await startProxy()
     const transport = openTo(
       connectionTo('http://10.0.0.1:8080/prefix', { proxyUrl: `http://127.0.0.1:${proxy.port}` }),

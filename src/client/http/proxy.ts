@@ -5,7 +5,8 @@
  * rules of Go programs, so that kubectl and Muster use the same route on the same machine.
  */
 import type { Socket } from 'node:net'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { TlsSettings } from '../connection.ts'
 import { socketError } from './socket-error.ts'
 import { openTcp, openTls } from './socket.ts'
@@ -48,7 +49,10 @@ function parseProxy(value: string, origin: string): URL {
   const url = URL.parse(value.includes('://') ? value : `http://${value}`)
   if (!url || !(url.protocol in defaultPorts) || url.hostname === '') {
     // The value may hold a password: it is not quoted.
-    throw new MusterError('ProxyFailed', `${origin} is not a URL of the form http://, https:// or socks5://host:port.`)
+    throw new MusterError(
+      clientErrors.ProxyFailed,
+      `${origin} is not a URL of the form http://, https:// or socks5://host:port.`,
+    )
   }
   return url
 }
@@ -164,7 +168,9 @@ function openConnect(socket: Socket, host: string, port: number, { proxy, signal
     sent.once('connect', (answer, _, head: Uint8Array) => {
       signal.removeEventListener('abort', abort)
       if (answer.statusCode !== 200) {
-        reject(new MusterError('ProxyFailed', `${placeOf(proxy)}: ${refusal(answer.statusCode ?? 0, target)}.`))
+        reject(
+          new MusterError(clientErrors.ProxyFailed, `${placeOf(proxy)}: ${refusal(answer.statusCode ?? 0, target)}.`),
+        )
         return
       }
       if (head.length > 0) socket.unshift(head)
@@ -188,5 +194,7 @@ function placeOf(proxy: URL): string {
 function proxyError(error: unknown, place: string, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   const known = socketError(error, place, 'before it was through')
-  return known.name === 'ProxyFailed' ? known : new MusterError('ProxyFailed', known.message, { cause: known })
+  return known.code === clientErrors.ProxyFailed.code
+    ? known
+    : new MusterError(clientErrors.ProxyFailed, known.message, { cause: known })
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { socketError } from './socket-error.ts'
 
 const withCode = (code: string): Error => Object.assign(new Error('as the system says, with a secret in it'), { code })
@@ -23,20 +24,20 @@ describe('socketError', () => {
     ['ECONNRESET', 'ConnectionLost'],
     ['EPIPE', 'ConnectionLost'],
     ['ERR_HTTP2_STREAM_ERROR', 'ConnectionLost'],
-  ])('calls %s %s, names the place and keeps the text of the system out', (code, name) => {
+  ])("classifies %s as %s, names the address and omits the system's text", (code, name) => {
     const error = socketError(withCode(code), 'prod (10.0.0.1:6443)', 'before the response arrived')
     expect(error.name).toBe(name)
     expect(error.message).toMatch(/^prod \(10\.0\.0\.1:6443\): .*\.$/)
     expect(error.message).not.toContain('secret')
   })
 
-  it('says what was under way when a connection is lost without a word', () => {
+  it('describes the operation when a connection is lost', () => {
     const error = socketError(undefined, 'prod', 'before the response arrived')
     expect(error.message).toBe('prod: the connection was lost before the response arrived.')
   })
 
-  it('leaves alone what is an error of ours already', () => {
-    const own = new MusterError('TransportClosed', 'closed.')
+  it('keeps a MusterError', () => {
+    const own = new MusterError(clientErrors.TransportClosed, 'closed.')
     expect(socketError(own, 'prod', 'now')).toBe(own)
   })
 })

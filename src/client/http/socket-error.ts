@@ -2,18 +2,20 @@
  * Socket and TLS errors as messages that tell a user what to do. They are recognised by the codes of Node and OpenSSL; the
  * original text is never passed on whole, because its content is unknown.
  */
+import { clientErrors } from '../errors.ts'
 import { errorCode } from '../../system/error-code.ts'
-import { type ErrorName, MusterError } from '../../kube/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { type ErrorDefinition, MusterError } from '../../kube/muster-error.ts'
 
 interface Meaning {
-  readonly name: ErrorName
+  readonly error: ErrorDefinition
   readonly text: string
 }
 
-const unreachable = (text: string): Meaning => ({ name: 'Unreachable', text })
-const unknownHost = (text: string): Meaning => ({ name: 'HostNotFound', text })
+const unreachable = (text: string): Meaning => ({ error: clientErrors.Unreachable, text })
+const unknownHost = (text: string): Meaning => ({ error: clientErrors.HostNotFound, text })
 const notTls: Meaning = {
-  name: 'ProtocolError',
+  error: clientErrors.ProtocolError,
   text: 'the server does not speak TLS on this port; if it serves plain HTTP, write http:// instead of https://',
 }
 
@@ -47,9 +49,11 @@ export function socketError(error: unknown, place: string, when: string): Muster
   if (error instanceof MusterError) return error
   const code = errorCode(error) ?? ''
   const meaning = meanings[code] ?? alertMeaning(code) ?? parserMeaning(code)
-  if (meaning) return new MusterError(meaning.name, `${place}: ${meaning.text}.`, { cause: error })
+  if (meaning) return new MusterError(meaning.error, `${place}: ${meaning.text}.`, { cause: error })
   const suffix = code ? ` (${code})` : ''
-  return new MusterError('ConnectionLost', `${place}: the connection was lost ${when}${suffix}.`, { cause: error })
+  return new MusterError(transportErrors.ConnectionLost, `${place}: the connection was lost ${when}${suffix}.`, {
+    cause: error,
+  })
 }
 
 function alertMeaning(code: string): Meaning | undefined {
@@ -57,24 +61,29 @@ function alertMeaning(code: string): Meaning | undefined {
   if (!alert) return undefined
   const words = alert.toLowerCase().replaceAll('_', ' ')
   if (alert === 'CERTIFICATE_REQUIRED') {
-    return { name: 'CertificateInvalid', text: 'the server asks for a client certificate, and none is configured' }
+    return {
+      error: clientErrors.CertificateInvalid,
+      text: 'the server asks for a client certificate, and none is configured',
+    }
   }
   if (alert === 'CERTIFICATE_EXPIRED') {
-    return { name: 'CertificateExpired', text: 'the server says that the client certificate has expired' }
+    return { error: clientErrors.CertificateExpired, text: 'the server says that the client certificate has expired' }
   }
   if (refusedCertificate.test(code)) {
-    return { name: 'CertificateInvalid', text: `the server refuses the client certificate (${words})` }
+    return { error: clientErrors.CertificateInvalid, text: `the server refuses the client certificate (${words})` }
   }
-  return { name: 'ProtocolError', text: `the server refuses the TLS handshake (${words})` }
+  return { error: clientErrors.ProtocolError, text: `the server refuses the TLS handshake (${words})` }
 }
 
 /** Errors of the HTTP parsers for bytes that are not HTTP. */
 function parserMeaning(code: string): Meaning | undefined {
   if (code.startsWith('HPE_')) {
     return {
-      name: 'ProtocolError',
+      error: clientErrors.ProtocolError,
       text: 'the response is not HTTP; if the server speaks TLS, write https:// instead of http://',
     }
   }
-  return code === 'ERR_HTTP2_ERROR' ? { name: 'ProtocolError', text: 'the response is not valid HTTP/2' } : undefined
+  return code === 'ERR_HTTP2_ERROR'
+    ? { error: clientErrors.ProtocolError, text: 'the response is not valid HTTP/2' }
+    : undefined
 }

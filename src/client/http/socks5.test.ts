@@ -83,20 +83,20 @@ describe('through a SOCKS 5 proxy', () => {
   it.each([
     ['socks5://', 'the proxy asks for a user and password'],
     ['socks5://jane:secret@', 'the proxy refuses the user or password'],
-  ])('%s is told what is wrong', async (start, text) => {
+  ])('%s is reported', async (start, text) => {
     const proxy = await startSocks({ password: 'jane:other' })
     const error = await failure(through('https://10.0.0.1', `${start}127.0.0.1:${proxy.port}`).send(get('/')))
     expect(error.name).toBe('ProxyFailed')
     expect(error.message).toBe(`proxy socks5://127.0.0.1:${proxy.port}: ${text}.`)
   })
 
-  it('its refusal is told in words', async () => {
+  it('its rejection is explained', async () => {
     const proxy = await startSocks({ reply: 5 })
     const error = await failure(through('https://10.0.0.1:6443', `socks5://127.0.0.1:${proxy.port}`).send(get('/')))
     expect(error.message).toContain('no connection to 10.0.0.1:6443: the server refused the connection')
   })
 
-  it('a server that speaks something else, or hangs up, is no SOCKS proxy', async () => {
+  it('a server with another protocol, or one that disconnects, is not a SOCKS proxy', async () => {
     for (const answer of ['HTTP/1.1 400 Bad Request\r\n\r\n', '']) {
       const port = await listen(createServer((socket) => void socket.once('data', () => socket.end(answer))))
       const error = await failure(through('https://10.0.0.1:6443', `socks5://127.0.0.1:${port}`).send(get('/')))

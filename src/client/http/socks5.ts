@@ -1,6 +1,7 @@
 /** The SOCKS5 handshake (RFC 1928, with the passwords of RFC 1929): afterwards the socket leads to the target. */
 import type { Socket } from 'node:net'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 interface Socks5Target {
   readonly host: string
@@ -47,7 +48,7 @@ async function converse(
   place: string,
   read: (size: number) => Promise<Uint8Array>,
 ): Promise<void> {
-  const fail = (why: string): MusterError => new MusterError('ProxyFailed', `${place}: ${why}.`)
+  const fail = (why: string): MusterError => new MusterError(clientErrors.ProxyFailed, `${place}: ${why}.`)
   const methods = target.user === undefined ? [method.none] : [method.none, method.password]
   socket.write(Uint8Array.from([version, methods.length, ...methods]))
   const [spoken, chosen] = await read(2)
@@ -99,7 +100,7 @@ function byteReader(socket: Socket, place: string, signal: AbortSignal): ByteRea
         const bytes = socket.read(size) as Uint8Array | null
         if (bytes?.length === size) return bytes
         if (socket.destroyed || socket.readableEnded) {
-          throw new MusterError('ProxyFailed', `${place}: the proxy closed the connection.`)
+          throw new MusterError(clientErrors.ProxyFailed, `${place}: the proxy closed the connection.`)
         }
         await wake.promise
       }

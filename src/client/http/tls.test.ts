@@ -31,7 +31,7 @@ async function dial(
 const longAgo = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2021-01-01T00:00:00Z') }
 
 describe('a server', () => {
-  it('that the configured CA signed is trusted, and chooses the protocol', async () => {
+  it('signed by the configured CA is trusted, and selects the protocol', async () => {
     expect(await dial(await startTls())).toBe('h2')
     expect(await dial(await startTls(serverPair, { ALPNProtocols: ['http/1.1'] }))).toBe('http/1.1')
   })
@@ -46,7 +46,7 @@ describe('a server', () => {
     expect((await failure(dial(await startTls(named), { tls }))).name).toBe('CertificateUntrusted')
   })
 
-  it('that another CA signed is not', async () => {
+  it('signed by another CA is not trusted', async () => {
     const port = await startTls()
     expect(await failure(dial(port, { tls: { ca: makeCa({ commonName: 'other' }).cert } }))).toMatchObject({
       name: 'CertificateUntrusted',
@@ -54,24 +54,24 @@ describe('a server', () => {
     })
   })
 
-  it('is not trusted without a CA unless the machine does', async () => {
+  it('is not trusted without a CA unless the system trusts it', async () => {
     const error = await failure(dial(await startTls(), { tls: {} }))
     expect(error.name).toBe('CertificateUntrusted')
     expect(error.message).toContain('no CA is configured, and this machine does not trust it')
   })
 
-  it('that signed itself is called self-signed', async () => {
+  it('with a self-signed certificate is reported as such', async () => {
     const error = await failure(dial(await startTls(makeCa({ commonName: 'lonely' }))))
     expect(error.message).toContain('(CN=lonely) is not trusted (self-signed)')
   })
 
-  it('is not trusted when the CA cannot be read, and the message says which of the two is wrong', async () => {
+  it('is not trusted when the CA is unreadable, and the message distinguishes the two', async () => {
     const error = await failure(dial(await startTls(), { tls: { ca: 'certainly no PEM' } }))
     expect(error.name).toBe('CertificateUntrusted')
     expect(error.message).toContain('the configured CA cannot be read as PEM')
   })
 
-  it('whose certificate has expired is named with the date', async () => {
+  it('whose certificate has expired is reported with the date', async () => {
     const pair = ca.issue({ commonName: 'old', ips: ['127.0.0.1'], server: true, ...longAgo })
     const port = await startTls(pair)
     expect(await failure(dial(port))).toMatchObject({
@@ -80,7 +80,7 @@ describe('a server', () => {
     })
   })
 
-  it('whose certificate is not valid yet is named with the date', async () => {
+  it('whose certificate is not yet valid is reported with the date', async () => {
     const future = { notBefore: new Date('2090-01-01T00:00:00Z'), notAfter: new Date('2091-01-01T00:00:00Z') }
     const error = await failure(
       dial(await startTls(ca.issue({ commonName: 'early', ips: ['127.0.0.1'], server: true, ...future }))),
@@ -97,7 +97,7 @@ describe('a server', () => {
     expect(error.message).toMatch(/(CA|issuer) \(CN=old-ca\) was valid until 2021-01-01T00:00:00\.000Z/)
   })
 
-  it('of another name is named with the names in its certificate', async () => {
+  it('of another name is reported with the names of its certificate', async () => {
     const port = await startTls(ca.issue({ commonName: 'other', dnsNames: ['api.example.com'], server: true }))
     expect(await failure(dial(port))).toMatchObject({
       name: 'CertificateNameMismatch',
@@ -105,7 +105,7 @@ describe('a server', () => {
     })
   })
 
-  it('is checked against tls-server-name where one is given, a name or an address', async () => {
+  it('is verified against tls-server-name if set, a name or an address', async () => {
     const pair = ca.issue({ commonName: 'x', dnsNames: ['api.example.com'], ips: ['10.0.0.1'], server: true })
     const port = await startTls(pair)
     expect(await dial(port, { tls: { ca: ca.cert, serverName: 'api.example.com' } })).toBe('h2')
@@ -114,7 +114,7 @@ describe('a server', () => {
     expect(error.name).toBe('CertificateNameMismatch')
   })
 
-  it('is always trusted when verification is switched off', async () => {
+  it('is always trusted when verification is disabled', async () => {
     expect(await dial(await startTls(makeCa()), { tls: { insecureSkipVerify: true } })).toBe('h2')
   })
 
@@ -124,7 +124,7 @@ describe('a server', () => {
     [45, 'CertificateExpired', 'the server says that the client certificate has expired'],
     [116, 'CertificateInvalid', 'the server asks for a client certificate, and none is configured'],
     [40, 'ProtocolError', 'the server refuses the TLS handshake (handshake failure)'],
-  ])('that answers the handshake with alert %i: %s', async (alert, name, text) => {
+  ])('that ends the handshake with alert %i: %s', async (alert, name, text) => {
     const port = await listen(
       createTcpServer((socket) => {
         socket.once('data', () => socket.end(Buffer.from([0x15, 3, 3, 0, 2, 2, alert])))
@@ -133,7 +133,7 @@ describe('a server', () => {
     expect(await failure(dial(port))).toMatchObject({ name, message: `test (127.0.0.1:${port}): ${text}.` })
   })
 
-  it('that speaks plain HTTP on the port: the message says what to write', async () => {
+  it('that speaks plain HTTP on the port: the message explains the fix', async () => {
     const port = await listen(
       createTcpServer((socket) => {
         socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'))
@@ -144,12 +144,12 @@ describe('a server', () => {
     expect(error.message).toContain('write http:// instead of https://')
   })
 
-  it('that hangs up during the handshake', async () => {
+  it('that disconnects during the handshake', async () => {
     const port = await listen(createTcpServer((socket) => void socket.once('data', () => socket.destroy())))
     expect((await failure(dial(port))).name).toBe('ConnectionLost')
   })
 
-  it('that nobody started', async () => {
+  it('that is not running', async () => {
     const server = createTcpServer()
     const port = await listen(server)
     await new Promise((resolve) => server.close(resolve))
@@ -161,7 +161,7 @@ describe('a server', () => {
 })
 
 describe('a client certificate', () => {
-  it('that has expired is noticed before anything is sent', async () => {
+  it('that has expired is detected before anything is sent', async () => {
     const pair = ca.issue({ commonName: 'jane', organizations: ['dev'], ...longAgo })
     let connections = 0
     const port = await listen(createTcpServer(() => connections++))
@@ -172,7 +172,7 @@ describe('a client certificate', () => {
     expect(connections).toBe(0)
   })
 
-  it('expires by the clock that was given', async () => {
+  it('expires by the given clock', async () => {
     const certificate = { id: '1', ...ca.issue({ commonName: 'jane' }) }
     const port = await startTls()
     expect(await dial(port, { certificate, clock: virtualClock(Date.now()) })).toBe('h2')
@@ -181,10 +181,10 @@ describe('a client certificate', () => {
   })
 
   it.each([
-    ['a key of another', () => ({ cert: serverPair.cert, key: ca.issue({ commonName: 'x' }).key }), 'does not belong'],
-    ['no readable key', () => ({ cert: serverPair.cert, key: 'nothing' }), 'the client key cannot be read'],
-    ['no readable certificate', () => ({ cert: 'nothing', key: serverPair.key }), 'certificate cannot be read'],
-  ])('with %s is refused', async (_, pair, text) => {
+    ['a mismatched key', () => ({ cert: serverPair.cert, key: ca.issue({ commonName: 'x' }).key }), 'does not belong'],
+    ['an unreadable key', () => ({ cert: serverPair.cert, key: 'nothing' }), 'the client key cannot be read'],
+    ['an unreadable certificate', () => ({ cert: 'nothing', key: serverPair.key }), 'certificate cannot be read'],
+  ])('with %s is rejected', async (_, pair, text) => {
     const error = await failure(dial(1, { certificate: { id: '1', ...pair() } }))
     expect(error.name).toBe('CertificateInvalid')
     expect(error.message).toContain(text)

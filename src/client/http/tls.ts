@@ -7,7 +7,8 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import type { SecureContext, TLSSocket } from 'node:tls'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { ClientCertificate, TlsSettings } from '../connection.ts'
 
 /** Takes a few milliseconds with the trust store of a machine: created once, then shared by all connections. */
@@ -26,7 +27,7 @@ export function secureContext(
     })
   } catch {
     // OpenSSL's message may quote the input.
-    throw new MusterError('CertificateInvalid', `${place}: ${whyUnusable(certificate)}.`)
+    throw new MusterError(clientErrors.CertificateInvalid, `${place}: ${whyUnusable(certificate)}.`)
   }
 }
 
@@ -57,7 +58,7 @@ export function checkClientCertificate(certificate: ClientCertificate, now: numb
   const parsed = parseCertificate(certificate.cert)
   if (!parsed || Date.parse(parsed.validTo) > now) return
   throw new MusterError(
-    'CertificateExpired',
+    clientErrors.CertificateExpired,
     `${place}: the client certificate (${subjectOf(parsed)}) was valid until ${date(parsed.validTo)}.`,
   )
 }
@@ -77,12 +78,16 @@ export function verifyServer(
   const whose = `the server's certificate${leaf ? ` (${subjectOf(leaf)})` : ''}`
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const names = leaf?.subjectAltName ?? 'none'
-    return new MusterError('CertificateNameMismatch', `${place}: ${whose} is not for ${host}; its names: ${names}.`, {
-      cause,
-    })
+    return new MusterError(
+      clientErrors.CertificateNameMismatch,
+      `${place}: ${whose} is not for ${host}; its names: ${names}.`,
+      {
+        cause,
+      },
+    )
   }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
-    return new MusterError('CertificateExpired', `${place}: ${expiry(leaf, settings.ca, now)}.`, { cause })
+    return new MusterError(clientErrors.CertificateExpired, `${place}: ${expiry(leaf, settings.ca, now)}.`, { cause })
   }
   const why = untrusted[code] ?? code.toLowerCase().replaceAll('_', ' ')
   const ca =
@@ -91,7 +96,9 @@ export function verifyServer(
       : parseCertificate(settings.ca)
         ? `the configured CA did not sign it`
         : 'the configured CA cannot be read as PEM'
-  return new MusterError('CertificateUntrusted', `${place}: ${whose} is not trusted (${why}): ${ca}.`, { cause })
+  return new MusterError(clientErrors.CertificateUntrusted, `${place}: ${whose} is not trusted (${why}): ${ca}.`, {
+    cause,
+  })
 }
 
 const untrusted: Readonly<Record<string, string>> = {

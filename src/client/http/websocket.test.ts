@@ -60,7 +60,7 @@ async function next(stream: MessageStream): Promise<string> {
 }
 
 describe('a message stream', () => {
-  it('agrees on a sub-protocol and carries binary messages both ways', async () => {
+  it('negotiates a sub-protocol and carries binary messages in both directions', async () => {
     const url = await startWebSockets(echo, { handleProtocols: () => 'v4.channel.k8s.io' })
     const transport = open(url)
     const stream = await transport.connect(get('/exec?command=ls'), protocols)
@@ -74,7 +74,7 @@ describe('a message stream', () => {
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('is asked for with credentials, impersonation, path and query', async () => {
+  it('is requested with credentials, impersonation, path and query', async () => {
     let asked: IncomingMessage | undefined
     const url = await startWebSockets((_, request) => void (asked = request))
     const transport = open(`${url}/prefix`, {
@@ -113,7 +113,7 @@ describe('a message stream', () => {
     expect(read).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
   })
 
-  it('holds the server back while its reader is slow', async () => {
+  it('applies back-pressure while its reader is slow', async () => {
     const total = 400
     let sent = 0
     const url = await startWebSockets((socket) => {
@@ -134,7 +134,7 @@ describe('a message stream', () => {
   })
 
   it.each([
-    ['cut off', (socket: WebSocket) => socket.terminate()],
+    ['disconnected', (socket: WebSocket) => socket.terminate()],
     ['closed with an error', (socket: WebSocket) => socket.close(1011, 'the kubelet is gone')],
   ])('that is %s fails', async (_, end) => {
     let server: WebSocket | undefined
@@ -151,7 +151,7 @@ describe('a message stream', () => {
     expect(() => stream.send(Buffer.from('late'))).toThrow('the stream is closed')
   })
 
-  it('ends by an abort, with its reason', async () => {
+  it('ends on abort, with its reason', async () => {
     const transport = open(await startWebSockets(() => {}))
     const controller = new AbortController()
     const stream = await transport.connect(get('/exec', { signal: controller.signal }), protocols)
@@ -170,7 +170,7 @@ describe('a message stream', () => {
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('ends when its reader leaves', async () => {
+  it('ends when its reader stops', async () => {
     let code: number | undefined
     const url = await startWebSockets((socket) => {
       socket.on('close', (given) => void (code = given))
@@ -185,7 +185,7 @@ describe('a message stream', () => {
     expect(code).toBe(1000)
   })
 
-  it('ends when the server falls silent', async () => {
+  it('ends when the server becomes silent', async () => {
     const clock = virtualClock()
     let pinged = false
     const url = await startWebSockets((socket) => void socket.on('ping', () => void (pinged = true)), {
@@ -201,7 +201,7 @@ describe('a message stream', () => {
     })
   })
 
-  it('hangs up on a server that does not say good-bye', async () => {
+  it('disconnects from a server that does not send a close frame', async () => {
     const clock = virtualClock()
     const server = createSecureServer(serverPair)
     server.on('upgrade', (request: IncomingMessage, duplex: Duplex) => {
@@ -230,7 +230,7 @@ async function answerUpgrade(request: IncomingMessage, duplex: Duplex): Promise<
 }
 
 describe('a message stream that is not opened', () => {
-  it('because the server refuses: its Status is the error', async () => {
+  it('because the server rejects it: its Status is the error', async () => {
     const transport = open(await startWebSockets(echo, { refuse: () => 403 }))
     const error = await failure(transport.connect(get('/exec?command=secret'), protocols))
     expect(error.name).toBe('Forbidden')
@@ -239,7 +239,7 @@ describe('a message stream that is not opened', () => {
     await eventually(() => transport.stats().connections === 0)
   })
 
-  it('because of a 401 is asked for once more with fresh credentials', async () => {
+  it('because of a 401 is requested once more with fresh credentials', async () => {
     let token = 'old'
     const url = await startWebSockets(echo, {
       refuse: (request) => (request.headers.authorization === 'Bearer new' ? undefined : 401),
@@ -267,7 +267,7 @@ describe('a message stream that is not opened', () => {
     expect((await failure(open('https://127.0.0.1:1').connect(get('/exec'), protocols))).name).toBe('Unreachable')
   })
 
-  it('because the server never answers', async () => {
+  it('because the server never responds', async () => {
     const clock = virtualClock()
     let asked = 0
     const server = createSecureServer(serverPair)

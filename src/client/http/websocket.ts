@@ -8,7 +8,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { whereabouts } from '../api-error.ts'
 import { type ClientExchange, plainHeaders } from './exchange.ts'
 import type { KeepAlive } from './http2-session.ts'
@@ -69,7 +71,7 @@ export async function openWebSocket(
 function handshakeError(error: Error, where: string): MusterError {
   // Handshake errors of `ws` have no code; socket errors have one.
   if (errorCode(error)) return socketError(error, where, 'before the response arrived')
-  return new MusterError('ProtocolError', `${where}: the server did not switch to WebSocket as it should.`, {
+  return new MusterError(clientErrors.ProtocolError, `${where}: the server did not switch to WebSocket as it should.`, {
     cause: error,
   })
 }
@@ -139,7 +141,7 @@ function messageStream(
           watchSilence()
           return
         }
-        failure = new MusterError('ConnectionLost', `${where}: the server stopped responding.`)
+        failure = new MusterError(transportErrors.ConnectionLost, `${where}: the server stopped responding.`)
         webSocket.terminate()
       })
     })
@@ -169,7 +171,7 @@ function messageStream(
     messages: incoming,
     send(message) {
       if (webSocket.readyState !== webSocket.OPEN) {
-        throw new MusterError('ConnectionLost', `${where}: the stream is closed.`)
+        throw new MusterError(transportErrors.ConnectionLost, `${where}: the stream is closed.`)
       }
       webSocket.send(message, { binary: true })
     },
@@ -182,9 +184,11 @@ function messageStream(
 
 function closeError(failure: unknown, code: number, reason: string, where: string): MusterError {
   if (errorCode(failure)?.startsWith('WS_ERR_')) {
-    return new MusterError('ProtocolError', `${where}: the server breaks the rules of WebSocket.`, { cause: failure })
+    return new MusterError(clientErrors.ProtocolError, `${where}: the server breaks the rules of WebSocket.`, {
+      cause: failure,
+    })
   }
   if (failure) return socketError(failure, where, 'before the stream ended')
   const why = reason === '' ? '' : `: ${printable(reason)}`
-  return new MusterError('ConnectionLost', `${where}: the server ended the stream (code ${code}${why}).`)
+  return new MusterError(transportErrors.ConnectionLost, `${where}: the server ended the stream (code ${code}${why}).`)
 }

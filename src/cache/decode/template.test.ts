@@ -27,8 +27,8 @@ function withOtherStrings(value: unknown, change: (text: string) => string): unk
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withOtherStrings(inner, change)]))
 }
 
-describe('what two texts have in common', () => {
-  it('spells both of them', () => {
+describe('the common template of two texts', () => {
+  it('matches both of them', () => {
     fc.assert(
       fc.property(json, json, (one, other) => {
         const [a, b] = [JSON.stringify(one), JSON.stringify(other)]
@@ -52,14 +52,14 @@ describe('what two texts have in common', () => {
     )
   })
 
-  it('is nothing when numbers or structure differ', () => {
+  it('is empty when numbers or structure differ', () => {
     expect(commonPieces('[1]', '[2]')).toBeUndefined()
     expect(commonPieces('["a"]', '["a","b"]')).toBeUndefined()
     expect(commonPieces('["a"]', '[1]')).toBeUndefined()
     expect(commonPieces('["a"]', '["a"')).toBeUndefined()
   })
 
-  it('leaves no half of a string behind', () => {
+  it('does not split a string', () => {
     expect(commonPieces('{"a":"x","k\\"1":"y"}', '{"a":"xx","k\\"1":"y"}')).toEqual(['{"a":', ',"k\\"1":"y"}'])
     expect(commonPieces('{"a\\\\":"1"}', '{"a\\\\":"2"}')).toEqual(['{"a\\\\":', '}'])
   })

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../kube/json.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
 import { Cursor } from './cursor.ts'
 import { createInternPool } from './intern.ts'
 
 const parse = (text: string): Json => JSON.parse(text) as Json
 
 describe('the intern pool', () => {
-  it('changes nothing about a value', () => {
+  it('preserves values', () => {
     const pool = createInternPool({ entries: 16, characters: 200 })
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
@@ -18,7 +18,7 @@ describe('the intern pool', () => {
     )
   })
 
-  it('gives equal values the same reference once each of their levels is known, and freezes them', () => {
+  it('returns the same reference for equal values once each of their levels is known, and freezes them', () => {
     const text = '{"a":[{"b":"a string that is long enough"},1,null,true],"c":{}}'
     const pool = createInternPool()
     // Strings, the innermost object, the array, the whole: one is learnt at a time.
@@ -52,7 +52,7 @@ describe('the intern pool', () => {
     ['{"x":{"a":1}}', '{"x":{"a":1,"b":2}}'],
     ['[[[[["a"]]]]]', '[[[[["b"]]]]]'],
     ['{"toString":1}', '{"constructor":1}'],
-  ])('tells %s from %s', (one, other) => {
+  ])('distinguishes %s from %s', (one, other) => {
     const pool = createInternPool()
     for (let round = 0; round < 3; round++) {
       for (const text of [one, other]) {
@@ -81,7 +81,7 @@ describe('the intern pool', () => {
     expect(pool.stats().nodes.held).toBeLessThanOrEqual(2 * 2048)
   })
 
-  it('finds a string in text that it knows from elsewhere', () => {
+  it('finds a known string in text', () => {
     const pool = createInternPool()
     fc.assert(
       fc.property(
@@ -98,13 +98,13 @@ describe('the intern pool', () => {
     )
   })
 
-  it('holds a bounded amount of text', () => {
+  it('is bounded', () => {
     const pool = createInternPool({ characters: 10_000 })
     for (let index = 0; index < 1000; index++) pool.string(`${index}${'x'.repeat(1000)}`)
     expect(pool.stats().strings.held).toBeLessThan(50)
   })
 
-  it('freezes what is nested too deep to be pooled', () => {
+  it('freezes values that are nested too deep for the pool', () => {
     let value = createInternPool().value(parse(`${'['.repeat(5000)}1${']'.repeat(5000)}`))
     for (let depth = 0; depth < 5000; depth++) {
       expect(Object.isFrozen(value)).toBe(true)

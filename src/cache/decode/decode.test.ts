@@ -3,11 +3,12 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Random, seededRandom } from '../clock/random.ts'
-import { isMusterError } from '../kube/errors.ts'
-import { type Json, type JsonObject, parseJson } from '../kube/json.ts'
-import type { KubeObject } from '../kube/object.ts'
-import { createRecall } from '../kube/recall.ts'
+import { type Random, seededRandom } from '../../clock/random.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { type Json, type JsonObject, parseJson } from '../../kube/json.ts'
+import { asJson, asObject } from '../../kube/json-object.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { createDecoder, type Decoder, type DecoderOptions } from './decode.ts'
 import { createInternPool } from './intern.ts'
 
@@ -80,7 +81,7 @@ function attempt(work: () => JsonObject): JsonObject | undefined {
   try {
     return work()
   } catch (error) {
-    if (error instanceof SyntaxError || isMusterError(error, 'ProtocolError')) return undefined
+    if (error instanceof SyntaxError || isMusterError(error, clientErrors.ProtocolError)) return undefined
     throw error
   }
 }
@@ -228,8 +229,8 @@ function mutateObject({ members }: Members, random: Random): Members {
 
 const seed = fc.integer({ min: 0, max: 2 ** 31 })
 
-describe('decoding by difference', () => {
-  it('equals the parser, whatever the text and whatever the guide', () => {
+describe('differential decoding', () => {
+  it('equals JSON.parse, for any text and any hint', () => {
     fc.assert(
       fc.property(objectDraft, objectDraft, seed, fc.boolean(), (own, other, dice, isRelated) => {
         const random = seededRandom(dice)
@@ -245,7 +246,7 @@ describe('decoding by difference', () => {
     )
   })
 
-  it('returns the guide itself if the text has no differences, however it is written', () => {
+  it('returns the hint itself if the text has no differences, however it is written', () => {
     fc.assert(
       fc.property(objectDraft, seed, (own, dice) => {
         const using = decoder()
@@ -256,7 +257,7 @@ describe('decoding by difference', () => {
     )
   })
 
-  it('takes every node that has not changed from the guide', () => {
+  it('shares every unchanged node with the hint', () => {
     fc.assert(
       fc.property(objectDraft, seed, (own, dice) => {
         const using = decoder()
@@ -268,7 +269,7 @@ describe('decoding by difference', () => {
     )
   })
 
-  it('refuses what the parser refuses, and takes what it takes', () => {
+  it('accepts and rejects the same input as JSON.parse', () => {
     fc.assert(
       fc.property(
         objectDraft,
@@ -325,13 +326,13 @@ describe('decoding by difference', () => {
     ['', '{}'],
     ['null', '{}'],
     ['{"a":1}\u0000', '{"a":1}'],
-  ])('refuses %j though the guide says what it may mean', (text, similar) => {
+  ])('rejects %j even if it matches the hint', (text, similar) => {
     const using = decoder()
     const guide = decode(similar, undefined, using) as unknown as KubeObject
     expect(() => decode(text, guide, using)).toThrow('no proper JSON object')
   })
 
-  it('takes __proto__ for a key like any other', () => {
+  it('treats __proto__ like any other key', () => {
     const text = '{"spec":{"__proto__":{"polluted":true}},"__proto__":{"x":1}}'
     const using = decoder()
     const first = decode(text, undefined, using)
@@ -340,7 +341,7 @@ describe('decoding by difference', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
   })
 
-  it('reads nesting of any depth', () => {
+  it('decodes any depth', () => {
     const deep = (depth: number, inner: string): string =>
       `{"spec":${'{"a":['.repeat(depth)}${inner}${']}'.repeat(depth)}}`
     const using = decoder()
@@ -353,7 +354,7 @@ describe('decoding by difference', () => {
     expect(value).toBe(2)
   })
 
-  it('reads deep nesting where a part is kept, too', () => {
+  it('decodes any depth with projected fields, too', () => {
     const text = `{"spec":{"a":${'['.repeat(20_000)}${']'.repeat(20_000)},"b":1}}`
     expect(Object.keys(decode(text, undefined, decoder({ detail: ['spec.a.x'] }))['spec'] as JsonObject)).toEqual(['a'])
   })
@@ -363,7 +364,7 @@ describe('decoding by difference', () => {
     expect(object['spec']).toEqual({ big: 9007199254740993n, safe: 9007199254740991, float: 1.5 })
   })
 
-  it('says where text is broken and never what it says', () => {
+  it('reports the position of an error, but not the text', () => {
     expect(() => decode('{"data":{"password":"hunter2')).toThrow(/ends too early/)
     expect(() => decode('{"data":{"password":hunter2}}')).not.toThrow(/hunter2/)
     expect(() => decode('{"data":{"password":hunter2}}')).toThrow(
@@ -371,12 +372,12 @@ describe('decoding by difference', () => {
     )
   })
 
-  it('decodes a stretch in the midst of other text', () => {
+  it('decodes a range of a text', () => {
     const text = 'garbage{"a":"b"}garbage'
     expect(decoder().decode(text, 7, 16)).toEqual({ ...form, a: 'b' })
   })
 
-  it('gives objects of lists and of watches the same shape', () => {
+  it('returns objects of lists and of watches with the same shape', () => {
     const using = decoder()
     const listed = decode('{"metadata":{"name":"a"},"spec":{}}', undefined, using)
     const watched = decode(
@@ -388,7 +389,7 @@ describe('decoding by difference', () => {
     expect(Object.keys(listed)).toEqual(['apiVersion', 'kind', 'metadata', 'spec'])
   })
 
-  it('finds unchanged items of an array to which others were added', () => {
+  it('shares unchanged items of an array with insertions', () => {
     const item = (name: string): string => `{"name":"${name}","value":{"of":"${name}"}}`
     const text = (...names: readonly string[]): string => `{"spec":{"env":[${names.map(item).join()}]}}`
     const items = (object: JsonObject): readonly Json[] => (object['spec'] as { env: Json[] }).env
@@ -406,7 +407,7 @@ describe('decoding by difference', () => {
     expect(removed[1]).toBe(items(before)[3])
   })
 
-  it('does not keep the text alive that strings came from', () => {
+  it('does not retain the text that strings came from', () => {
     v8.setFlagsFromString('--expose-gc')
     const collect = vm.runInNewContext('gc') as () => void
     const using = decoder()
@@ -425,68 +426,67 @@ describe('decoding by difference', () => {
   })
 })
 
-describe('parsing plainly', () => {
-  const plain = (text: string, using: Decoder = decoder()): JsonObject =>
-    using.parse(text, 0, text.length) as unknown as JsonObject
+describe('adopting an object that is parsed already', () => {
+  /** As a response: the parser's result. */
+  const adopt = (text: string, guide: JsonObject | undefined, using: Decoder): JsonObject =>
+    asJson(using.adopt(asObject(parseJson(text) as JsonObject), guide && asObject(guide)))
 
-  it('equals decoding, key by key and shape by shape', () => {
+  it('equals decoding its text, whatever the guide, and leaves it alone', () => {
     fc.assert(
-      fc.property(objectDraft, seed, fc.boolean(), (own, dice, keepManagedFields) => {
-        const text = write(own, seededRandom(dice))
-        const result = plain(text, decoder({ keepManagedFields }))
-        expect(difference(result, expected(text, keepManagedFields))).toBeUndefined()
-        expect(Object.keys(result)).toEqual(Object.keys(decode(text)))
+      fc.property(objectDraft, objectDraft, seed, fc.boolean(), (own, other, dice, isRelated) => {
+        const random = seededRandom(dice)
+        const text = write(isRelated ? mutateObject(own, random) : own, random)
+        const using = decoder()
+        const guide = decode(write(isRelated ? own : other), undefined, using)
+        const response = parseJson(text) as JsonObject
+        const result = asJson(using.adopt(asObject(response), asObject(guide)))
+        expect(difference(result, expected(text))).toBeUndefined()
         expect(unfrozen(result)).toBeUndefined()
+        expect(difference(response, parseJson(text))).toBeUndefined()
+        expect(Object.isFrozen(response)).toBe(false)
+        expect(difference(adopt(text, undefined, decoder()), expected(text))).toBeUndefined()
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     )
   })
 
-  it('leaves a guide behind: the next object shares with it', () => {
-    const using = decoder()
-    const first = plain('{"metadata":{"name":"web-1","namespace":"a","uid":"1"},"spec":{"a":{"b":["c"]}}}', using)
-    expect(using.hint('a', 'web-2')).toBe(first)
-    const text = '{"metadata":{"name":"web-2","namespace":"a","uid":"2"},"spec":{"a":{"b":["c"]}}}'
-    expect(decode(text, using.hint('a', 'web-2'), using)['spec']).toBe(first['spec'])
+  it('takes every node that has not changed from the guide, and all of it if nothing has', () => {
+    fc.assert(
+      fc.property(objectDraft, seed, (own, dice) => {
+        const using = decoder()
+        const guide = decode(write(own), undefined, using)
+        expect(adopt(write(own), guide, using)).toBe(guide)
+        const result = adopt(write(mutateObject(own, seededRandom(dice))), guide, using)
+        expect(unshared(result, guide)).toBeUndefined()
+      }),
+      { numRuns: 500 },
+    )
   })
 
-  it('says which objects are plain: their next state, decoded, no longer is', () => {
-    const using = decoder()
-    const text = '{"metadata":{"name":"a"},"spec":{"b":1}}'
-    const first = using.parse(text, 0, text.length)!
-    expect(using.isPlain(first)).toBe(true)
-    const next = text.replace('1', '2')
-    expect(using.isPlain(using.decode(next, 0, next.length, first))).toBe(false)
-  })
-
-  it('takes only the stretch', () => {
-    expect(decoder().parse('x{"metadata":{"name":"a"}}y', 1, 26)).toEqual({ ...form, metadata: { name: 'a' } })
-  })
-
-  it.each(['', '{', '[]', '"a"', 'null', '{}x', '{"a":1,}'])('refuses %j', (text) => {
-    expect(() => plain(text)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
-  })
-
-  it('is recalled by decoders of the same form, and is what it would be without', () => {
-    const recall = createRecall()
-    const text = '{"metadata":{"name":"a","managedFields":[{}]},"spec":{"n":1}}'
-    const parse = (options: Partial<DecoderOptions>): KubeObject | undefined =>
-      decoder({ recall, ...options }).parse(` ${text} `, 1, text.length + 1)
-    const [first, again] = [parse({}), parse({})]
-    expect(again).toBe(first)
-    expect(first).toEqual(expected(text))
-    expect(parse({ kind: 'Other' })).toMatchObject({ kind: 'Other' })
-    expect(parse({ keepManagedFields: true })).toEqual(expected(text, true))
-    const other = decoder({ recall })
-    const known = other.parse(text, 0, text.length)!
-    expect(known).toBe(first)
-    expect(other.isPlain(known)).toBe(true)
-  })
-
-  it('is not for objects of which a part is kept', () => {
-    for (const detail of ['metadata', ['spec.a']] as const) {
-      expect(decoder({ detail }).parse('{"metadata":{"name":"a"}}', 0, 25)).toBeUndefined()
+  it('keeps the same part as decoding', () => {
+    const pod =
+      '{"kind":"Pod","apiVersion":"v9","metadata":{"name":"a","managedFields":[{"a":[1]}]},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"},{"name":"d"}]}}'
+    for (const options of [
+      {},
+      { detail: 'metadata' },
+      { detail: ['spec.containers.image'] },
+      { keepManagedFields: true },
+    ] as const) {
+      expect(adopt(pod, undefined, decoder(options))).toEqual(decode(pod, undefined, decoder(options)))
     }
+  })
+
+  it('is a guide for the next object, and survives nesting of any depth', () => {
+    const using = decoder()
+    const first = adopt('{"metadata":{"name":"web-1","namespace":"a"},"spec":{"x":[1,2]}}', undefined, using)
+    const second = adopt(
+      '{"metadata":{"name":"web-2","namespace":"a"},"spec":{"x":[1,2]}}',
+      asJson(using.hint('a', 'web-2')),
+      using,
+    )
+    expect(second['spec']).toBe(first['spec'])
+    const deep = `{"metadata":{},"spec":${'['.repeat(5000)}${']'.repeat(5000)}}`
+    expect(unfrozen(adopt(deep, undefined, using)['metadata'])).toBeUndefined()
   })
 })
 
@@ -522,7 +522,7 @@ describe('decoding many objects of a kind', () => {
     )
   }
 
-  it('learns their spelling and stays true to each text', () => {
+  it('learns templates and returns the exact objects', () => {
     fc.assert(
       fc.property(
         seed,
@@ -554,7 +554,7 @@ describe('decoding many objects of a kind', () => {
     )
   })
 
-  it('takes a list that is empty for once as it is', () => {
+  it('handles a list that is empty once', () => {
     const using = decoder()
     let guide: KubeObject | undefined
     for (let index = 0; index < 20; index++) {
@@ -571,7 +571,7 @@ describe('decoding many objects of a kind', () => {
     }
   })
 
-  it('refuses damaged text of a known spelling, and is none the worse for it', () => {
+  it('rejects damaged text of a known template, and continues', () => {
     fc.assert(
       fc.property(seed, (dice) => {
         const random = seededRandom(dice)
@@ -596,7 +596,7 @@ describe('decoding many objects of a kind', () => {
     )
   })
 
-  it('is not slowed down by objects that fit a template only at first sight, at every level', () => {
+  it('is not slowed down by objects that match a template only at first', () => {
     const nested = (depth: number, tail: string): string =>
       depth === 0 ? '{}' : `{"a":${nested(depth - 1, tail)},"b":"${depth}"${tail}}`
     const text = (index: number, tail: string): string =>
@@ -654,7 +654,7 @@ describe('a decode hint', () => {
     expect(using.hint('a', 'new-1234-z1')).toBe(api)
   })
 
-  it('is remembered of a bounded number of families', () => {
+  it('is kept for a bounded number of name prefixes', () => {
     const using = decoder()
     const first = decode(named('a', 'web-1', '1'), undefined, using)
     expect(using.hint('a', 'web-2')).toBe(first)
@@ -663,11 +663,11 @@ describe('a decode hint', () => {
   })
 })
 
-describe('keeping a part', () => {
+describe('projecting fields', () => {
   const pod =
     '{"kind":"Pod","apiVersion":"v9","metadata":{"name":"a","managedFields":[{"a":["]"]}],"labels":{"x":"y"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"},{"name":"d"}]},"status":{"phase":"Running"}}'
 
-  it('keeps the paths asked for, through arrays', () => {
+  it('keeps the requested paths, through arrays', () => {
     const object = decode(pod, undefined, decoder({ detail: ['spec.containers.image', 'status'] }))
     expect(object).toEqual({
       apiVersion: 'v9',
@@ -678,7 +678,7 @@ describe('keeping a part', () => {
     })
   })
 
-  it('keeps all of a member, whatever further paths say of its parts', () => {
+  it('keeps a whole member, even if further paths select parts of it', () => {
     for (const detail of [
       ['spec', 'spec.nodeName'],
       ['spec.nodeName', 'spec'],
@@ -688,7 +688,7 @@ describe('keeping a part', () => {
     }
   })
 
-  it('equals the parser with the rest taken away, whatever the guide', () => {
+  it('equals the parsed object without the other fields, for any hint', () => {
     const paths = fc.array(
       fc
         .array(
@@ -710,7 +710,7 @@ describe('keeping a part', () => {
     )
   })
 
-  it('gives metadata alone the kind of the resource', () => {
+  it('gives partial metadata the kind of the resource', () => {
     const partial = pod.replace(
       '"kind":"Pod","apiVersion":"v9"',
       '"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"',
@@ -719,12 +719,12 @@ describe('keeping a part', () => {
     expect(object).toEqual({ ...form, metadata: { name: 'a', labels: { x: 'y' } } })
   })
 
-  it('keeps managedFields where they are wanted', () => {
+  it('keeps managedFields on request', () => {
     const object = decode(pod, undefined, decoder({ keepManagedFields: true }))
     expect((object['metadata'] as JsonObject)['managedFields']).toEqual([{ a: [']'] }])
   })
 
-  it('leaves managedFields in other places alone', () => {
+  it('keeps fields called managedFields elsewhere', () => {
     const text = '{"metadata":{"name":"a","annotations":{"managedFields":"x"}},"data":{"managedFields":"y"}}'
     expect(decode(text)).toEqual({ ...form, ...(parseJson(text) as JsonObject) })
   })

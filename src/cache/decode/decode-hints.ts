@@ -4,7 +4,7 @@
  * Objects that one controller creates have similar names: `web-7d4f9-x2k8p`, `web-0`. So the latest object of the same
  * namespace whose name differs only after the last dash is the best base for decoding an object that is not stored yet.
  */
-import type { KubeObject } from '../kube/object.ts'
+import type { KubeObject } from '../../kube/object.ts'
 
 export interface DecodeHints {
   /** The latest object of the same family (namespace, and name up to the last dash), or else the latest of all. */

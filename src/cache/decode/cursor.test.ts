@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson, stringifyJson } from '../kube/json.ts'
+import { parseJson, stringifyJson } from '../../kube/json.ts'
 import { Cursor } from './cursor.ts'
 
 function at(text: string): Cursor {
@@ -40,7 +40,7 @@ const scalarText = fc.oneof(
 )
 
 describe('a cursor', () => {
-  it('reads scalars as the parser does, and refuses those it refuses', () => {
+  it('parses scalars like JSON.parse, and rejects the same input', () => {
     fc.assert(
       fc.property(scalarText, (text) => {
         const read = (): unknown => {
@@ -56,7 +56,7 @@ describe('a cursor', () => {
     )
   })
 
-  it('steps over any value, to where it ends', () => {
+  it('skips any value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.string(), (value, rest) => {
         // A number goes on as far as there are digits.
@@ -70,13 +70,13 @@ describe('a cursor', () => {
   })
 
   it.each(['{"a":[1,2', '["a', '["a\\', '"a', '"a\n"', '{"a":"\u0000"}', '', 'x'])(
-    'does not step over %j, which has no end',
+    'rejects %j, which has no end',
     (text) => {
       expect(() => at(text).skipValue()).toThrow('no proper JSON object')
     },
   )
 
-  it('sees no syntax in characters that end in the same byte', () => {
+  it('handles characters that end in a syntax byte', () => {
     // U+0122 and U+017B end in 0x22 (a quote) and 0x7b (a brace).
     const text = '{"a":"\u0122","\u017b":["\u017d"]}'
     const cursor = at(text)
@@ -85,7 +85,7 @@ describe('a cursor', () => {
     expect(at(text).firstKey()).toBe('a')
   })
 
-  it('takes an expected key only as it stands, whole and without escapes', () => {
+  it('matches an expected key exactly, without escapes', () => {
     expect(at('"abc":1').skipKey('abc')).toBe(true)
     expect(at('"abcd":1').skipKey('abc')).toBe(false)
     expect(at('"ab":1').skipKey('abc')).toBe(false)
@@ -105,7 +105,7 @@ describe('a cursor', () => {
     expect(keys).toEqual(['a', 'b', 'ü'])
   })
 
-  it('reads one stretch of a text as if there were nothing else', () => {
+  it('reads one range of a text', () => {
     const cursor = new Cursor()
     cursor.load('xx[1]yy', 2, 5)
     cursor.skipValue()

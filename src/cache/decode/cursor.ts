@@ -8,8 +8,9 @@
  * Everything that is read is validated as strictly as by `JSON.parse`. In values that {@link Cursor.skipValue} skips, only
  * closed strings and brackets are checked.
  */
-import { MusterError } from '../kube/errors.ts'
-import { type Json, parseJson } from '../kube/json.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { type Json, parseJson } from '../../kube/json.ts'
 
 export const quote = 0x22
 const comma = 0x2c
@@ -297,7 +298,7 @@ export class Cursor {
   fail(): never {
     const where = this.at >= this.text.length ? 'it ends too early' : `position ${this.at} of ${this.text.length}`
     this.unload()
-    throw new MusterError('ProtocolError', `the server sent text that is no proper JSON object: ${where}.`)
+    throw new MusterError(clientErrors.ProtocolError, `the server sent text that is no proper JSON object: ${where}.`)
   }
 }
 

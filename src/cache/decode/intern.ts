@@ -7,7 +7,7 @@
  * is no reference counting, no sweep and no rehash, and the memory of the pool is bounded. Dropping a value costs sharing,
  * never correctness.
  */
-import type { Json, JsonObject } from '../kube/json.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
 import type { Cursor } from './cursor.ts'
 
 /** An object or an array. */
@@ -222,8 +222,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
 }
 
 /**
- * Freezes a whole tree of any depth, level by level, with native functions: an extensible value is a node not frozen yet, and
- * no loop of our own has to be compiled (see warm-up.ts).
+ * Freezes a whole tree of any depth, level by level, with native functions: an extensible value is a node not frozen yet.
  */
 export function freezeDeep<T extends Json>(root: T): T {
   let level: readonly unknown[] = [root].filter(Object.isExtensible)

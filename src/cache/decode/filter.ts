@@ -1,5 +1,5 @@
 /** Which members of an object are decoded; the others are skipped and never parsed. */
-import type { Detail } from './need.ts'
+import type { Detail } from '../need.ts'
 
 /** Which members of one node are kept. For an array it applies to each item. Without a filter everything is kept. */
 export interface Filter {

@@ -2,8 +2,9 @@
  * The wire format around objects: lines of a watch and pages of a list. Frames are scanned without parsing the objects in
  * them; `decode.ts` decodes those one by one.
  */
-import { MusterError } from '../kube/errors.ts'
-import type { KubeObject, ListMeta } from '../kube/object.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import type { KubeObject, ListMeta } from '../../kube/object.ts'
 import { closeArray, cursor, openArray, openObject, quote } from './cursor.ts'
 
 /** The range of an object in a text. */
@@ -30,6 +31,12 @@ interface ListPage {
 interface ObjectIdentity {
   readonly namespace: string | undefined
   readonly name: string
+}
+
+/** Which state of which object a text contains. */
+interface ObjectState extends ObjectIdentity {
+  readonly uid: string | undefined
+  readonly resourceVersion: string | undefined
 }
 
 /**
@@ -67,7 +74,10 @@ function scanAnyFrame(line: string): WatchFrame {
   cursor.end()
   cursor.unload()
   if (type === undefined || object === undefined || line.charCodeAt(object.start) !== openObject) {
-    throw new MusterError('ProtocolError', 'a line of the watch is not an event: it has no type or no object.')
+    throw new MusterError(
+      clientErrors.ProtocolError,
+      'a line of the watch is not an event: it has no type or no object.',
+    )
   }
   return { type, ...object }
 }
@@ -91,7 +101,8 @@ export function scanList(text: string): ListPage {
   }
   cursor.end()
   cursor.unload()
-  if (!items) throw new MusterError('ProtocolError', `the response is not a list: its kind is ${kind ?? 'unknown'}.`)
+  if (!items)
+    throw new MusterError(clientErrors.ProtocolError, `the response is not a list: its kind is ${kind ?? 'unknown'}.`)
   const { resourceVersion = '', continue: next } = metadata
   return { apiVersion, kind, resourceVersion, continue: next === '' ? undefined : next, items }
 }
@@ -121,22 +132,56 @@ function readMetadata(): ListMeta {
 export function scanIdentity(text: string, start: number, end: number): ObjectIdentity {
   let namespace: string | undefined
   let name: string | undefined
+  scanMetadata(text, start, end, (key) => {
+    if (key === 'name') name = readString()
+    else if (key === 'namespace') namespace = readString()
+    else cursor.skipValue()
+    return name !== undefined && namespace !== undefined
+  })
+  return { namespace, name: requireName(name) }
+}
+
+/**
+ * The same with uid and version. Call `leaveText` if the object is not decoded next.
+ * @throws ProtocolError if it has no name
+ */
+export function scanState(text: string, start: number, end: number): ObjectState {
+  let namespace: string | undefined
+  let name: string | undefined
+  let uid: string | undefined
+  let resourceVersion: string | undefined
+  scanMetadata(text, start, end, (key) => {
+    if (key === 'name') name = readString()
+    else if (key === 'namespace') namespace = readString()
+    else if (key === 'uid' && cursor.token() === quote) uid = readString()
+    else if (key === 'resourceVersion' && cursor.token() === quote) resourceVersion = readString()
+    else cursor.skipValue()
+    return name !== undefined && namespace !== undefined && uid !== undefined && resourceVersion !== undefined
+  })
+  return { namespace, name: requireName(name), uid, resourceVersion }
+}
+
+/** Releases a scanned text. */
+export function leaveText(): void {
+  cursor.unload()
+}
+
+/** Calls `read` before the value of each member of the metadata, until it returns true. */
+function scanMetadata(text: string, start: number, end: number, read: (key: string) => boolean): void {
   cursor.load(text, start, end)
   for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
     if (key !== 'metadata') {
       cursor.skipValue()
       continue
     }
-    for (let inner = cursor.firstKey(); inner !== undefined; inner = cursor.nextKey()) {
-      if (inner === 'name') name = readString()
-      else if (inner === 'namespace') namespace = readString()
-      else cursor.skipValue()
-      if (name !== undefined && namespace !== undefined) break
-    }
-    break
+    for (let inner = cursor.firstKey(); inner !== undefined; inner = cursor.nextKey()) if (read(inner)) return
+    return
   }
-  if (name === undefined) throw new MusterError('ProtocolError', 'the server sent an object without a name.')
-  return { namespace, name }
+}
+
+function requireName(name: string | undefined): string {
+  if (name === undefined) throw new MusterError(clientErrors.ProtocolError, 'the server sent an object without a name.')
+  return name
 }
 
 /**
@@ -164,7 +209,7 @@ export function peekUnselected(
     break
   }
   if (typeof metadata['name'] !== 'string') {
-    throw new MusterError('ProtocolError', 'the server sent an object without a name.')
+    throw new MusterError(clientErrors.ProtocolError, 'the server sent an object without a name.')
   }
   const glimpse = { apiVersion: '', kind: '', metadata } as KubeObject
   if (mayBeWanted(glimpse)) return undefined

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../kube/json.ts'
-import { peekUnselected, scanIdentity, scanList, scanWatchFrame } from './frames.ts'
+import { parseJson } from '../../kube/json.ts'
+import { peekUnselected, scanIdentity, scanList, scanState, scanWatchFrame } from './frames.ts'
 
 const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
 const object = fc.dictionary(fc.string({ unit: 'binary' }), json)
@@ -14,8 +14,8 @@ function inOrder(members: Readonly<Record<string, unknown>>, order: readonly str
 const shuffled = (...keys: readonly string[]): fc.Arbitrary<readonly string[]> =>
   fc.shuffledSubarray([...keys], { minLength: keys.length })
 
-describe('lines of a watch', () => {
-  it('give type and object, in whatever order and spacing', () => {
+describe('watch lines', () => {
+  it('yield type and object, in any order and spacing', () => {
     const members = fc.record({ type: fc.constantFrom('ADDED', 'MODIFIED', 'BOOKMARK', 'LATER'), object, more: json })
     fc.assert(
       fc.property(
@@ -34,7 +34,7 @@ describe('lines of a watch', () => {
     )
   })
 
-  it('are taken apart without looking into the object when they are as servers write them', () => {
+  it('in the usual form are split without parsing the object', () => {
     expect(scanWatchFrame('{"type":"ADDED","object":{"a":1}}')).toEqual({ type: 'ADDED', start: 25, end: 32 })
     expect(scanWatchFrame('{"type":"ADDED","object":{not JSON}}')).toMatchObject({ type: 'ADDED' })
   })
@@ -52,13 +52,13 @@ describe('lines of a watch', () => {
     '{"type":"ADDED","object":{}',
     '<html>',
     '{"object":{},"type":"ADDED"} x',
-  ])('are refused when they are %j', (line) => {
+  ])('are rejected: %j', (line) => {
     expect(() => scanWatchFrame(line)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
   })
 })
 
 describe('pages of a list', () => {
-  it('give their items and what is needed to go on, in whatever order', () => {
+  it('yield their items and continuation, in any order', () => {
     const page = fc.record({
       kind: fc.constant('ThingList'),
       apiVersion: fc.constant('v1'),
@@ -99,7 +99,7 @@ describe('pages of a list', () => {
   })
 
   it.each(['{"kind":"Status"}', '{"items":{}}', '{"items":[{}', '{"items":[{},]}', '{"items":[]} x', '[]', ''])(
-    'are refused when they are %j',
+    'are rejected: %j',
     (text) => {
       expect(() => scanList(text)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
     },
@@ -107,7 +107,7 @@ describe('pages of a list', () => {
 })
 
 describe('identity', () => {
-  it('is what metadata says, wherever it stands and whatever surrounds it', () => {
+  it('is read from metadata, wherever it is', () => {
     const metadata = fc.record({
       name: fc.string({ unit: 'binary' }),
       namespace: fc.string({ unit: 'binary' }),
@@ -125,8 +125,9 @@ describe('identity', () => {
           const inner = `"metadata":${inOrder(meta, order)}`
           const rest = '"spec":{"metadata":{"name":"other"}}'
           const text = `{${isFirst ? `${inner},${rest}` : `${rest},${inner}`}}`
-          const { name, namespace } = meta
+          const { name, namespace, uid, resourceVersion } = meta
           expect(scanIdentity(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace })
+          expect(scanState(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace, uid, resourceVersion })
           const { managedFields: _, ...glimpsed } = meta
           const glimpse = peekUnselected(`__${text}__`, 2, 2 + text.length, () => false)
           expect(glimpse?.metadata).toEqual(parseJson(JSON.stringify(glimpsed)))
@@ -135,17 +136,18 @@ describe('identity', () => {
     )
   })
 
-  it('of an object without a namespace has none', () => {
+  it('of a cluster-scoped object has no namespace', () => {
     expect(scanIdentity('{"metadata":{"name":"a"}}', 0, 25)).toEqual({ name: 'a', namespace: undefined })
   })
 
   it.each(['{}', '{"metadata":{}}', '{"metadata":{"name":7}}', '{"metadata":"x"}'])('is missing from %j', (text) => {
     const refusal = expect.objectContaining({ name: 'ProtocolError' })
     expect(() => scanIdentity(text, 0, text.length)).toThrow(refusal)
+    expect(() => scanState(text, 0, text.length)).toThrow(refusal)
     expect(() => peekUnselected(text, 0, text.length, () => false)).toThrow(refusal)
   })
 
-  it('is all that is read of an object that is not selected', () => {
+  it('is all that is read of an unselected object', () => {
     const text = '{"metadata":{"name":"a","labels":{"app":"x"}},"spec":{}}'
     const glimpse = (app: string): unknown =>
       peekUnselected(text, 0, text.length, ({ metadata }) => metadata.labels?.['app'] === app)

@@ -6,8 +6,9 @@
  * is decoded by one text comparison per part. Text that does not match, at any level, is decoded in the ordinary way: a
  * wrong or missing template costs time, never correctness.
  */
-import type { Json, JsonObject } from '../kube/json.ts'
-import type { KubeObject, ObjectMeta } from '../kube/object.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
+import type { KubeObject, ObjectMeta } from '../../kube/object.ts'
 import { backslash, closeArray, closeObject, colon, cursor, quote } from './cursor.ts'
 import { type Filter, isUnwanted } from './filter.ts'
 import { isSameValue, type InternNode } from './intern.ts'
@@ -154,7 +155,7 @@ export function createTemplates(filter: Filter | undefined, ofMetadata: Filter):
       group.characters = 2 * cursor.text.length
       if (group.characters > limit) return
       makeRoom(group.characters)
-      group.template = learnObject(object as unknown as JsonObject, group.sample as unknown as JsonObject)
+      group.template = learnObject(asJson(object), asJson(group.sample))
       learnt.push(group)
     },
   }

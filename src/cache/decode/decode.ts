@@ -8,14 +8,17 @@
  *
  * Strings that are kept are never slices of the text: V8 would keep the whole response alive for a slice.
  */
-import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
-import type { KubeObject } from '../kube/object.ts'
-import { noRecall, type Recall } from '../kube/recall.ts'
+import { type Json, type JsonObject } from '../../kube/json.ts'
+import { ownMember } from '../../kube/json-member.ts'
+import { asJson, asObject } from '../../kube/json-object.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } from './cursor.ts'
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
-import { freezeDeep, type InternPool, isSameValue, type InternNode } from './intern.ts'
-import type { Detail } from './need.ts'
+import { adoptValue } from './adopt.ts'
+import { type InternPool, isSameValue, type InternNode } from './intern.ts'
+import type { Detail } from '../need.ts'
 import { createDecodeHints, type DecodeHints } from './decode-hints.ts'
+import { finishNode, hasMembers, isInternNode, noItems, noMembers, buildShared } from './shared-node.ts'
 import {
   createTemplates,
   isOther,
@@ -36,8 +39,6 @@ export interface DecoderOptions {
   readonly detail?: Detail | undefined
   /** @default false */
   readonly keepManagedFields?: boolean | undefined
-  /** A memo of parsed objects, shared with other decoders. @default none */
-  readonly recall?: Recall | undefined
 }
 
 /** Decodes the objects of one resource. It learns their common text: keep it as long as the resource is watched. */
@@ -47,13 +48,8 @@ export interface Decoder {
    * @throws ProtocolError unless the range is exactly one JSON object
    */
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
-  /**
-   * The same object by `JSON.parse`, sharing nothing. Undefined if only a part of the object is kept.
-   * @throws ProtocolError unless the range is exactly one JSON object
-   */
-  parse(text: string, start: number, end: number): KubeObject | undefined
-  /** Was it made by `parse`? Then a similar object is the better guide for its next version: so the two come to share. */
-  isPlain(object: KubeObject): boolean
+  /** The same for an object that is parsed already: the response of a write. The object itself is left alone. */
+  adopt(object: KubeObject, guide?: KubeObject): KubeObject
   /** A guide for an object that is not stored yet. */
   hint(namespace: string | undefined, name: string): KubeObject | undefined
 }
@@ -68,9 +64,6 @@ const deepest = 200
 const restarts = 24
 
 let restarted = 0
-
-const noMembers: JsonObject = Object.freeze({})
-const noItems: readonly Json[] = Object.freeze([])
 
 export function createDecoder(options: DecoderOptions): Decoder {
   return new JsonDecoder(options)
@@ -92,7 +85,7 @@ class JsonDecoder implements Decoder {
     restarted = 0
     try {
       const objectTemplate = guide && templates.find(guide)
-      const object = this.#decodeRoot(this.#work, (guide ?? noMembers) as unknown as JsonObject, objectTemplate)
+      const object = this.#decodeRoot(this.#work, asJson(guide ?? noMembers), objectTemplate)
       cursor.end()
       if (guide) templates.observe(object, guide)
       if (!guide || isOther(object, guide)) hints.note(object)
@@ -102,44 +95,24 @@ class JsonDecoder implements Decoder {
     }
   }
 
-  parse(text: string, start: number, end: number): KubeObject | undefined {
-    const { apiVersion, kind, detail = 'full', keepManagedFields = false, recall = noRecall } = this.#options
-    if (detail !== 'full') return undefined
-    this.#work ??= prepare(this.#options)
-    const object = recall(
-      () => text.slice(start, end),
-      () => this.#parse(text, start, end),
-      `${apiVersion} ${kind} ${keepManagedFields}`,
-    )
-    this.#work.hints.note(object)
-    this.#work.plain.add(object)
-    return object
-  }
-
-  #parse(text: string, start: number, end: number): KubeObject {
-    const { apiVersion, kind, keepManagedFields = false } = this.#options
-    cursor.load(text, start, end)
-    try {
-      const parsed = cursor.parse(0, end - start)
-      if (!isJsonObject(parsed)) cursor.fail()
-      const members = new Map<string, Json>([
-        ['apiVersion', apiVersion],
-        ['kind', kind],
-      ])
-      for (const key in parsed) members.set(key, parsed[key]!)
-      const { metadata } = parsed
-      if (!keepManagedFields && isJsonObject(metadata) && Object.hasOwn(metadata, 'managedFields')) {
-        const { managedFields: _, ...kept } = metadata
-        members.set('metadata', kept)
-      }
-      return freezeDeep(build(noMembers, members)) as unknown as KubeObject
-    } finally {
-      cursor.unload()
+  adopt(object: KubeObject, guide?: KubeObject): KubeObject {
+    const { apiVersion, kind, pool, detail } = this.#options
+    const { filter, metadata, hints } = (this.#work ??= prepare(this.#options))
+    const before = asJson(guide ?? noMembers)
+    const members = new Map<string, Json>([
+      ['apiVersion', apiVersion],
+      ['kind', kind],
+    ])
+    for (const [key, value] of Object.entries(asJson(object))) {
+      const isMetadata = key === 'metadata'
+      if (value === undefined || (filter && !isMetadata && isUnwanted(filter, key))) continue
+      if (detail === 'metadata' && !isMetadata) continue
+      const below = isMetadata ? metadata : filter?.only?.get(key)
+      members.set(key, adoptValue(pool, value, ownMember(before, key), below))
     }
-  }
-
-  isPlain(object: KubeObject): boolean {
-    return this.#work?.plain.has(object) ?? false
+    const adopted = asObject(buildShared(before, members))
+    if (!guide || isOther(adopted, guide)) hints.note(adopted)
+    return Object.freeze(adopted)
   }
 
   hint(namespace: string | undefined, name: string): KubeObject | undefined {
@@ -162,11 +135,11 @@ class JsonDecoder implements Decoder {
       }
       const below = isMetadata ? metadata : filter?.only?.get(key)
       const template = objectTemplate?.members.get(key)
-      const before = member(guide, key)
+      const before = ownMember(guide, key)
       const value = template ? decodeAlong(pool, template, before, below, 0) : decodeValue(pool, before, below, 0)
       if (detail !== 'metadata' || isMetadata) members.set(key, value)
     }
-    return build(guide, members) as unknown as KubeObject
+    return asObject(buildShared(guide, members))
   }
 }
 
@@ -176,14 +149,13 @@ interface Work {
   readonly metadata: Filter
   readonly templates: Templates
   readonly hints: DecodeHints
-  readonly plain: WeakSet<KubeObject>
 }
 
 function prepare({ detail = 'full', keepManagedFields = false }: DecoderOptions): Work {
   const filter = detailFilter(detail)
   const metadata = metadataFilter(keepManagedFields)
   const templates = createTemplates(filter, metadata)
-  return { filter, metadata, templates, hints: createDecodeHints(), plain: new WeakSet() }
+  return { filter, metadata, templates, hints: createDecodeHints() }
 }
 
 function skip(objectTemplate: ObjectTemplate | undefined, key: string): void {
@@ -192,25 +164,17 @@ function skip(objectTemplate: ObjectTemplate | undefined, key: string): void {
   else cursor.skipValue()
 }
 
-function member(guide: JsonObject, key: string): Json | undefined {
-  return Object.hasOwn(guide, key) ? guide[key] : undefined
-}
-
 function decodeValue(pool: InternPool, guide: Json | undefined, filter: Filter | undefined, depth: number): Json {
   const code = cursor.token()
   if (code === quote) return decodeString(pool, guide)
   if (code !== openObject && code !== openArray) return cursor.readScalar()
   if (depth > deepest) return parseFresh(pool)
   if (code === openObject) {
-    if (isNode(guide) && !Array.isArray(guide)) return decodeMembers(pool, guide as JsonObject, filter, depth)
+    if (isInternNode(guide) && !Array.isArray(guide)) return decodeMembers(pool, guide as JsonObject, filter, depth)
     return filter ? decodeMembers(pool, noMembers, filter, depth) : parseFresh(pool)
   }
   if (Array.isArray(guide)) return decodeItems(pool, guide as readonly Json[], filter, depth)
   return filter ? decodeItems(pool, noItems, filter, depth) : parseFresh(pool)
-}
-
-function isNode(value: Json | undefined): value is InternNode {
-  return typeof value === 'object' && value !== null
 }
 
 function decodeString(pool: InternPool, guide: Json | undefined): string {
@@ -266,7 +230,7 @@ function decodeMembers(pool: InternPool, guide: JsonObject, filter: Filter | und
     code = cursor.next(closeObject)
   }
   cursor.at++
-  return copy === undefined ? guide : finish(pool, copy, filter, since)
+  return copy === undefined ? guide : finishNode(pool, copy, filter, since)
 }
 
 /** Skips a member if it is not kept. */
@@ -314,52 +278,16 @@ function decodeOthers(
     const key = cursor.hasEscape ? cursor.parseString(opening, closing) : pool.stringAt(cursor, opening, closing)
     cursor.expect(colon)
     if (filter && isUnwanted(filter, key)) cursor.skipValue()
-    else members.set(key, decodeValue(pool, member(guide, key), filter?.only?.get(key), depth + 1))
+    else members.set(key, decodeValue(pool, ownMember(guide, key), filter?.only?.get(key), depth + 1))
   }
   cursor.at++
-  const object = build(guide, members)
-  return object === guide ? guide : finish(pool, object, filter, since)
+  const object = buildShared(guide, members)
+  return object === guide ? guide : finishNode(pool, object, filter, since)
 }
 
 function isFlat(guide: JsonObject): boolean {
-  for (const key in guide) if (isNode(guide[key])) return false
+  for (const key in guide) if (isInternNode(guide[key])) return false
   return true
-}
-
-/** Do both have the same members, in any order? */
-function hasMembers(a: JsonObject, b: JsonObject): boolean {
-  const keys = Object.keys(a)
-  if (keys.length !== Object.keys(b).length) return false
-  return keys.every((key) => Object.hasOwn(b, key) && isSameValue(a[key]!, b[key]))
-}
-
-/** An object with these members; the guide itself if it has exactly these. */
-function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObject {
-  let copy: Record<string, Json> | undefined
-  if (hasKeys(guide, members)) {
-    for (const [key, value] of members) {
-      if (isSameValue(value, guide[key])) continue
-      copy ??= { ...guide } as Record<string, Json>
-      copy[key] = value
-    }
-    return copy ?? guide
-  }
-  // JSON.parse creates objects without spare capacity, and treats __proto__ like any other key.
-  const template = Array.from(members.keys(), (key) => `${JSON.stringify(key)}:0`)
-  copy = JSON.parse(`{${template.join(',')}}`) as Record<string, Json>
-  for (const [key, value] of members) copy[key] = value
-  return hasMembers(guide, copy) ? guide : copy
-}
-
-/** Does the object have these keys, in this order? */
-function hasKeys(object: JsonObject, members: ReadonlyMap<string, Json>): boolean {
-  const keys = members.keys()
-  let count = 0
-  for (const key in object) {
-    if (keys.next().value !== key) return false
-    count++
-  }
-  return count === members.size
 }
 
 /** Decodes an array whose items are expected to be the guide's: at the same index or, if `isAligned`, nearby. */
@@ -386,7 +314,7 @@ function decodeItems(
   }
   cursor.at++
   if (index === guide.length) return copy === undefined ? guide : pool.node(copy.slice(), since)
-  if (!isAligned && isNode(guide[0]) && restarted++ < restarts) {
+  if (!isAligned && isInternNode(guide[0]) && restarted++ < restarts) {
     cursor.at = start
     return decodeItems(pool, guide, filter, depth, true)
   }
@@ -405,14 +333,10 @@ function align(guide: readonly Json[], index: number, shift: number): number {
 
 /** Does the text begin with the same first member, a string, as the object? In most lists that is the name or type. */
 function beginsAs(object: Json | undefined): boolean {
-  if (!isNode(object)) return false
+  if (!isInternNode(object)) return false
   const [key] = Object.keys(object)
   const value = key === undefined ? undefined : (object as JsonObject)[key]
   return typeof value === 'string' && cursor.text.startsWith(`{"${key}":"${value}"`, cursor.at)
-}
-
-function finish<T extends InternNode>(pool: InternPool, fresh: T, filter: Filter | undefined, since: number): T {
-  return filter?.isUnique ? Object.freeze(fresh) : pool.node(fresh, since)
 }
 
 /** Decodes a node whose text is expected to match its template, or the second one. */
@@ -424,7 +348,7 @@ function decodeAlong(
   depth: number,
 ): Json {
   const start = cursor.at
-  const before = isNode(guide) && Array.isArray(guide) === Array.isArray(template.node) ? guide : template.node
+  const before = isInternNode(guide) && Array.isArray(guide) === Array.isArray(template.node) ? guide : template.node
   const known =
     fill(pool, template, before, filter, depth) ?? (template.other && fill(pool, template.other, before, filter, depth))
   if (known !== undefined) return known
@@ -469,7 +393,7 @@ function fill(
   const copy = (Array.isArray(base) ? base.slice() : { ...(base as JsonObject) }) as Record<string, Json>
   let index = 0
   for (const { key } of parts) if (key !== undefined) copy[key] = values[index++]!
-  return finish(pool, copy, filter, since)
+  return finishNode(pool, copy, filter, since)
 }
 
 function startOver(start: number): undefined {
@@ -493,7 +417,7 @@ function baseOfItems(guide: readonly Json[], { node, slots }: Template): InternN
     const value = guide[index]!
     const fixed = 2 * index < slots.length ? slots[2 * index + 1] : null
     if (fixed === undefined || isSameValue(value, fixed)) continue
-    if (isNode(value)) return undefined
+    if (isInternNode(value)) return undefined
     isFit = false
   }
   return isFit ? guide : node
@@ -506,12 +430,12 @@ function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): Int
     const value = guide[key]
     if (key !== slots[slot]) {
       isFit = false
-      if (isNode(value) && value !== (node as JsonObject)[key] && !hasPart(parts, key)) return undefined
+      if (isInternNode(value) && value !== (node as JsonObject)[key] && !hasPart(parts, key)) return undefined
     } else {
       const fixed = slots[slot + 1]
       if (fixed !== undefined && !isSameValue(fixed, value)) {
         isFit = false
-        if (isNode(value)) return undefined
+        if (isInternNode(value)) return undefined
       }
     }
     slot += 2
