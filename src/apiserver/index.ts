@@ -12,4 +12,4 @@ export {
 export type { ExportOptions, Imported, ImportOptions } from './must-gather/must-gather.ts'
 export { type ServerListener, type ListenerOptions, startListener } from './http/listener.ts'
 export { simulatedNodes, simulatedWorkloads, type SimulatedWorkloadsOptions } from './simulated/simulation.ts'
-export type { SimulatedNode } from './simulated/node-fleet.ts'
+export type { SimulatedNode } from './simulated/node/node-fleet.ts'

@@ -1,5 +1,5 @@
 /** The 403 response of the authorizer. */
-import { formatGoValue } from '../../kube/go-text.ts'
+import { formatGoValue } from '../../kube/go/go-text.ts'
 import { StatusError } from '../errors/status-error.ts'
 import type { Attributes, Identity } from './identity.ts'
 

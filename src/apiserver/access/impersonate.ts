@@ -7,8 +7,8 @@
  * Constrained modes are tried first; if none is allowed, the first error is returned.
  */
 import type { TransportRequest } from '../../transport/transport.ts'
-import { formatGoValue } from '../../kube/go-text.ts'
-import { checkDnsSubdomain } from '../../kube/name.ts'
+import { formatGoValue } from '../../kube/go/go-text.ts'
+import { checkDnsSubdomain } from '../../kube/meta/name.ts'
 import { badRequest, StatusError } from '../errors/status-error.ts'
 import { accessForbidden } from './forbidden.ts'
 import {

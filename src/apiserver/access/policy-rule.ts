@@ -4,8 +4,8 @@
  * Two checks use them: whether a rule allows a request, and whether rules cover other rules, to prevent privilege
  * escalation.
  */
-import { formatGoValue } from '../../kube/go-text.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { formatGoValue } from '../../kube/go/go-text.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import type { Attributes } from './identity.ts'
 
 export interface PolicyRule {

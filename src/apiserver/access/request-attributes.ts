@@ -2,8 +2,8 @@
  * The requested action, from the method and target alone. The catalog is not consulted: a request for a resource that
  * is not served gets 403, not 404, if the user has no permission for it.
  */
-import { checkPathSegment } from '../../kube/name.ts'
-import { parseFields } from '../../kube/selector.ts'
+import { checkPathSegment } from '../../kube/meta/name.ts'
+import { parseFields } from '../../kube/selector/selector.ts'
 import type { RequestTarget } from './request-target.ts'
 import type { Attributes } from './identity.ts'
 

@@ -5,7 +5,7 @@
  * The rules are those of kube-apiserver: percent-encoding is decoded before the path is split, so an encoded slash is a
  * slash; nothing is normalized, so `.`, `..` and empty segments are names like any other.
  */
-import { trimEnd } from '../../kube/trim-end.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 
 export interface RequestTarget {
   /** The logical cluster of `/clusters/<name>`; empty for the one at `/`. */

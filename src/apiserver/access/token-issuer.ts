@@ -13,7 +13,8 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 
 interface TokenIssuerOptions {
@@ -116,7 +117,7 @@ function keyOptions(key: KeyObject): { readonly key: KeyObject; readonly dsaEnco
  * @throws SigningKeyInvalid
  */
 export function readSigningKey(pem: string, place: string): KeyObject {
-  const wrong = (why: string): MusterError => new MusterError('SigningKeyInvalid', `${place} ${why}.`)
+  const wrong = (why: string): MusterError => new MusterError(apiserverErrors.SigningKeyInvalid, `${place} ${why}.`)
   if (pem.trim() === '') throw wrong('is empty')
   let key: KeyObject
   try {

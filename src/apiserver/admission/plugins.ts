@@ -1,35 +1,31 @@
 /** The admission plugins of a cluster, in the order of the real server. */
-import { createByUpdate } from './create-by-update.ts'
-import { roleEscalation } from './escalation.ts'
+import { createByUpdate } from './access/create-by-update.ts'
+import { roleEscalation } from './access/escalation.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
-import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './certificates.ts'
+import type { AdmissionPluginOptions } from '../cluster/state.ts'
+import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './access/certificates.ts'
 import { defaultIngressClass } from './default-ingress-class.ts'
-import { defaultStorageClass } from './default-storage-class.ts'
-import { defaultTolerations } from './default-tolerations.ts'
-import { limitRanger } from './limit-ranger.ts'
+import { defaultStorageClass } from './storage/default-storage-class.ts'
+import { defaultTolerations } from './pod/default-tolerations.ts'
+import { limitRanger } from './quota/limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
-import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
-import { podSecurity } from './pod-security.ts'
-import { mutatingPolicies, validatingPolicies } from './policies.ts'
-import { priority } from './priority.ts'
-import { resourceQuota } from './resource-quota.ts'
-import { runtimeClass } from './runtime-class.ts'
-import { serviceAccountAdmission } from './service-account.ts'
-import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
+import { persistentVolumeClaimResize } from './storage/persistent-volume-claim-resize.ts'
+import { podSecurity } from './pod/pod-security.ts'
+import { mutatingPolicies, validatingPolicies } from './policy/policies.ts'
+import { priority } from './pod/priority.ts'
+import { resourceQuota } from './quota/resource-quota.ts'
+import { runtimeClass } from './pod/runtime-class.ts'
+import { serviceAccountAdmission } from './pod/service-account.ts'
+import { storageObjectInUseProtection } from './storage/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
-import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
+import { mutatingWebhooks, validatingWebhooks } from './webhook/webhooks.ts'
 
-interface PluginOptions {
-  /** Whether pods need a service account: only if the service account controller runs. */
-  readonly serviceAccounts: boolean
-}
-
-export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly AdmissionPlugin[] {
-  return [
+export function admissionPlugins({ disabled }: AdmissionPluginOptions): readonly AdmissionPlugin[] {
+  const all: readonly AdmissionPlugin[] = [
     createByUpdate,
     namespaceLifecycle,
     limitRanger,
-    ...(serviceAccounts ? [serviceAccountAdmission] : []),
+    serviceAccountAdmission,
     taintNodesByCondition,
     podSecurity,
     priority,
@@ -49,4 +45,5 @@ export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly A
     resourceQuota,
     roleEscalation,
   ]
+  return all.filter(({ name }) => !disabled.has(name))
 }

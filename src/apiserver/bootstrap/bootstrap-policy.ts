@@ -8,7 +8,7 @@
  */
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { BootstrapObjects, BootstrapPlace } from '../storage/bootstrap-objects.ts'
@@ -21,7 +21,7 @@ interface Entry {
   readonly name: string
   readonly namespace?: string
   readonly labels?: Readonly<Record<string, string>>
-  readonly rules?: readonly PolicyRule[]
+  readonly rules?: readonly PolicyRule[] | null
   readonly aggregationRule?: object
   readonly roleRef?: object
   readonly subjects?: readonly { readonly kind: string }[]
@@ -53,19 +53,33 @@ interface PolicyParameters {
   readonly size: number
   /** The policy file: `v1.37.1`. */
   readonly policy: string
+  /** False if no controller collects the rules of aggregated roles: they have none. @default true */
+  readonly aggregated?: boolean
 }
 
-/** `now` is the start of the cluster, `seed` is unique to it, `first` is the revision of the first object. */
-export function bootstrapPolicy(now: number, seed: string, first: number): BootstrapObjects {
-  return bootstrapObjectsOf({ first, size: currentSize, time: formatTime(now), seed, policy: current })
+/**
+ * `now` is the start of the cluster, `seed` is unique to it, `first` is the revision of the first object; `aggregated`
+ * says whether aggregated roles have their rules.
+ */
+export function bootstrapPolicy(now: number, seed: string, first: number, aggregated = true): BootstrapObjects {
+  const parameters = { first, size: currentSize, time: formatTime(now), seed, policy: current }
+  return bootstrapObjectsOf(aggregated ? parameters : { ...parameters, aggregated })
 }
 
 /** The policy of a journal record; undefined if this version of Muster does not have it. */
-export function policyFromRecord({ first, size, time, seed, policy }: JsonObject): BootstrapObjects | undefined {
+export function policyFromRecord({
+  first,
+  size,
+  time,
+  seed,
+  policy,
+  aggregated,
+}: JsonObject): BootstrapObjects | undefined {
   if (typeof first !== 'number' || typeof size !== 'number' || typeof time !== 'string') return undefined
   if (typeof seed !== 'string' || typeof policy !== 'string') return undefined
   if (!/^v[\d.]+$/.test(policy) || !existsSync(fileOf(policy))) return undefined
-  return bootstrapObjectsOf({ first, size, time, seed, policy })
+  const parameters = { first, size, time, seed, policy }
+  return bootstrapObjectsOf(aggregated === false ? { ...parameters, aggregated } : parameters)
 }
 
 function fileOf(policy: string): URL {
@@ -112,14 +126,15 @@ function placesOf({ policy, seed }: PolicyParameters): ReadonlyMap<string, Boots
   return places
 }
 
-function makeObjects({ first, time, seed, policy }: PolicyParameters, wanted: string): readonly StoredObject[] {
+function makeObjects(parameters: PolicyParameters, wanted: string): readonly StoredObject[] {
+  const { first, time, seed, policy, aggregated = true } = parameters
   const entries = entriesOf(policy)
   const managers = managersAt(time)
   let revision = first
   for (const { plural, kind, table } of kinds) {
     if (table === wanted) {
       return entries[plural].map((entry, at) =>
-        objectOf(entry, {
+        objectOf(aggregated ? entry : withoutCollected(entry), {
           kind,
           time,
           managers,
@@ -148,6 +163,11 @@ interface ObjectParameters {
   readonly resourceVersion: string
 }
 
+/** As kube-apiserver creates an aggregated role: with `rules: null`, and no owner of them. */
+function withoutCollected(entry: Entry): Entry {
+  return entry.aggregationRule ? { ...entry, rules: null } : entry
+}
+
 function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: ObjectParameters): StoredObject {
   const { name, namespace, labels, rules, aggregationRule, roleRef, subjects } = entry
   return {
@@ -165,7 +185,7 @@ function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: 
     },
     ...(roleRef && { roleRef: { apiGroup: rbacGroup, ...roleRef } }),
     ...(subjects && { subjects: subjects.map(subjectOf) }),
-    ...(rules && { rules }),
+    ...(rules !== undefined && { rules }),
     ...(aggregationRule && { aggregationRule }),
   }
 }
@@ -208,7 +228,7 @@ function ownership({ labels = {}, rules, aggregationRule, roleRef, subjects }: E
     ...(subjects && { 'f:subjects': {} }),
   }
   const server = { manager: 'kube-apiserver', operation: 'Update', ...entry, fieldsV1: own } as const
-  if (!aggregationRule) return [server]
+  if (!aggregationRule || !rules) return [server]
   return [{ manager: aggregationManager, operation: 'Apply', ...entry, fieldsV1: { 'f:rules': {} } }, server]
 }
 

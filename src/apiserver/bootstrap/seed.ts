@@ -2,7 +2,7 @@
  * Creates the objects of a new cluster: namespaces, priority classes, the Service `kubernetes`, RBAC. They are stored
  * directly, in the form that the write path would produce, so that a new cluster can be read before that is loaded.
  */
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { bootstrapPolicy } from './bootstrap-policy.ts'
 import { provideApiService } from '../controllers/api-service.ts'
@@ -25,8 +25,14 @@ const priorityClasses = [
   },
 ] as const
 
-/** `rootCa` is the CA bundle of Pods; undefined if Pods do not run as service accounts. */
-export function seed(state: ClusterState, rootCa?: string): void {
+interface SeedOptions {
+  /** Whether aggregated roles have their rules, as after the first pass of the controller that collects them. */
+  readonly aggregated: boolean
+  /** The CA bundle of Pods; undefined if Pods do not run as service accounts. */
+  readonly rootCa: string | undefined
+}
+
+export function seed(state: ClusterState, { aggregated, rootCa }: SeedOptions): void {
   const { storage, clock, ids } = state
   const put = (table: string, object: UntypedObject, uid = ids()): void =>
     void storage.put(table, {
@@ -35,7 +41,7 @@ export function seed(state: ClusterState, rootCa?: string): void {
     })
   const uids = new Map(namespaces.map((name) => [name, ids()]))
   // The uid of kube-system is the customary identity of a cluster.
-  storage.addBootstrap(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1))
+  storage.addBootstrap(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1, aggregated))
   for (const [name, uid] of uids) {
     const namespace = {
       apiVersion: 'v1',

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { horizontalPodAutoscalerRules } from '../kinds/horizontal-pod-autoscaler.ts'
+import { horizontalPodAutoscalerRules } from '../kinds/workload/horizontal-pod-autoscaler.ts'
 import { convertAutoscaler } from './horizontal-pod-autoscaler-version.ts'
 
 const amount = fc.constantFrom('1', '250m', '2k', '1Gi')

@@ -5,7 +5,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { formatLabels, labelsOf } from '../../kube/selector.ts'
+import { formatLabels, labelsOf } from '../../kube/selector/selector.ts'
 import { jsonName } from '../codec/go-decoding.ts'
 import { invalidField as invalidValue } from '../../kube/validation/field-error.ts'
 import { badRequest, internal, invalid } from '../errors/status-error.ts'

@@ -1,9 +1,10 @@
 /** The label and field selectors of a list, watch or deletecollection. */
 import type { BuiltinResource } from '../../kube/builtin.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { matchFields, matchLabels, parseFields, parseLabels } from '../../kube/selector.ts'
+import { matchFields, matchLabels, parseFields, parseLabels } from '../../kube/selector/selector.ts'
 import type { ServedResource } from './catalog.ts'
 import { badRequest } from '../errors/status-error.ts'
 import { fieldSelectorProblem, labelSelectorProblem } from '../errors/selector-error.ts'
@@ -104,7 +105,7 @@ function readSelector<T>(text: string, read: (text: string) => T, problem: (text
   try {
     return read(text)
   } catch (error) {
-    if (isMusterError(error, 'InvalidSelector')) throw badRequest(problem(text))
+    if (isMusterError(error, kubeErrors.InvalidSelector)) throw badRequest(problem(text))
     throw error
   }
 }

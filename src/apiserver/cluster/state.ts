@@ -8,8 +8,7 @@ import type { Access } from '../access/access.ts'
 import type { AdmissionPlugin } from './admission.ts'
 import type { ApiCall } from './call.ts'
 import type { Catalog, ServedResource } from '../catalog/catalog.ts'
-import type { Quantity } from '../../kube/quantity.ts'
-import type { Recall } from '../../kube/recall.ts'
+import type { Quantity } from '../../kube/units/quantity.ts'
 import type { Storage, StoredObject } from '../storage/storage.ts'
 import type { WebhookCaller } from '../webhook/webhook-caller.ts'
 
@@ -26,6 +25,8 @@ export interface ClusterState {
   readonly writePath: () => WritePath | Promise<WritePath>
   /** The admission plugins, in order. For the write path only. */
   admission(): readonly AdmissionPlugin[]
+  /** The range of Service addresses, IPv4: `10.0.0.0/16`. */
+  readonly serviceRange: string
   /** Calls webhooks. */
   readonly webhooks: WebhookCaller
   /** Number of unread events after which a watch is ended. */
@@ -34,10 +35,8 @@ export interface ClusterState {
   readonly watchBufferBytes: number
   /** Interval of watch bookmarks. */
   readonly bookmarkMs: number
-  /** Usage of the resource quotas; counted on first use (`admission/quota-ledger.ts`). */
+  /** Usage of the resource quotas; counted on first use (`admission/quota/quota-ledger.ts`). */
   quotas?: QuotaLedger
-  /** A cache of computed values, shared by similar clusters. */
-  readonly recall: Recall
 }
 
 /** The usage of the resource quotas of a cluster. */
@@ -52,12 +51,19 @@ export interface WritePath {
   answer(call: ApiCall): Promise<TransportResponse>
   /** Runs a write up to the point of any side effect, so that schemas are loaded and code is compiled. */
   warmUp(state: ClusterState): void
-  admissionPlugins(options: Pick<CoreControllerOptions, 'serviceAccounts'>): readonly AdmissionPlugin[]
+  admissionPlugins(options: AdmissionPluginOptions): readonly AdmissionPlugin[]
   /** Starts the controllers that every cluster needs. */
   startControllers(state: ClusterState, options: CoreControllerOptions): void
 }
 
+export interface AdmissionPluginOptions {
+  /** Names of the plugins that do not run: `ServiceAccount`. Unknown names have no effect. */
+  readonly disabled: ReadonlySet<string>
+}
+
 export interface CoreControllerOptions {
+  /** Whether the controllers of kube-controller-manager run; without them, only those of kube-apiserver do. */
+  readonly controllerManager: boolean
   /** Whether garbage collection runs. */
   readonly collectGarbage: boolean
   /** Whether Pods run as service accounts. */

@@ -3,7 +3,7 @@
  * paths are only collected when there is something to report.
  */
 
-import { quoteGo } from '../../kube/go-text.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 
@@ -73,7 +73,7 @@ const maxReported = 1000
 export async function noticedInYaml(text: string): Promise<Noticed | undefined> {
   // JSON is common and rarely has duplicates.
   if (/^\s*\{/.test(text) && scanKeys(text).duplicates.length === 0) return undefined
-  const { duplicateKeys } = await import('../../kube/yaml-duplicates.ts')
+  const { duplicateKeys } = await import('../../kube/yaml/yaml-duplicates.ts')
   const keys = duplicateKeys(text).slice(0, maxReported)
   const warnings = keys.map(({ line, key }) => `line ${line}: key ${key} already set in map`)
   if (warnings.length === 0) return undefined

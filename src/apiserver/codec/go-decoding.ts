@@ -2,9 +2,9 @@
  * Type errors of request bodies, as kube-apiserver reports them. It decodes JSON into Go structs, and the messages are
  * those of Go's decoder: the struct, the field, and the expected type.
  */
-import { base64Problem } from '../../kube/go-base64.ts'
+import { base64Problem } from '../../kube/go/go-base64.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
 import { findMessage, messageNamed } from '../../kube/protobuf/table.ts'
 import { type Definitions, type Schema } from '../../kube/schema.ts'
 
@@ -98,15 +98,23 @@ function memberMismatch(
   const { properties, additionalProperties } = schema
   if (properties) {
     const struct = name === undefined ? place.struct : shortName(name)
-    return first(Object.entries(value), ([key, member]) => {
-      const declared = ownMember(properties as unknown as JsonObject, key) as Schema | undefined
-      if (!declared || member === undefined) return undefined
+    for (const key of Object.keys(value)) {
+      const member = value[key]
+      const declared = Object.hasOwn(properties, key) ? properties[key] : undefined
+      if (!declared || member === undefined || isText(member, declared)) continue
       const step = { before: place.step, definition: name, key }
-      return mismatch(member, declared, definitions, { struct, step, readers: place.readers })
-    })
+      const found = mismatch(member, declared, definitions, { struct, step, readers: place.readers })
+      if (found !== undefined) return found
+    }
+    return undefined
   }
   if (typeof additionalProperties !== 'object') return undefined
   return first(Object.values(value), (member) => mismatch(member ?? null, additionalProperties, definitions, place))
+}
+
+/** Most fields are texts without a format: nothing can be wrong with one. */
+function isText(value: Json, { type, format }: Schema): boolean {
+  return typeof value === 'string' && type === 'string' && format === undefined
 }
 
 /** The fields from the root on, with embedded structs. */

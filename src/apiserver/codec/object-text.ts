@@ -5,7 +5,6 @@
 import { stringifyJson } from '../../kube/json.ts'
 
 const maxCharacters = 512 * 1024
-const maxTextLength = 64 * 1024
 
 /** The least recently used first. Objects are immutable, so texts stay valid. */
 const texts = new Map<object, string>()
@@ -20,11 +19,11 @@ export function objectText(object: object): string {
     return known
   }
   const text = stringifyJson(object)
-  if (text.length > maxTextLength) return text
   texts.set(object, text)
   characters += text.length
   for (const [oldest, { length }] of texts) {
-    if (characters <= maxCharacters) break
+    // The latest one stays, however long it is.
+    if (characters <= maxCharacters || oldest === object) break
     texts.delete(oldest)
     characters -= length
   }

@@ -1,5 +1,6 @@
 /** Reads request bodies in JSON, YAML or protobuf. */
-import { isMusterError } from '../../kube/errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../errors/status-error.ts'
@@ -47,7 +48,7 @@ async function readProtobufBody(body: string | Uint8Array | undefined): Promise<
     if (value) checkDepth(value)
     return value
   } catch (error) {
-    if (isMusterError(error, 'InvalidProtobuf'))
+    if (isMusterError(error, kubeErrors.InvalidProtobuf))
       throw badRequest(`the object provided is unrecognized: ${error.message}`)
     throw error
   }
@@ -73,14 +74,14 @@ export function readYamlBody(body: string | Uint8Array | undefined): Json | Prom
 }
 
 async function yamlIn(text: string): Promise<Json> {
-  const { readYamlDocuments } = await import('../../kube/yaml.ts')
+  const { readYamlDocuments } = await import('../../kube/yaml/yaml.ts')
   try {
     // Only the first document counts.
     const [value = null] = readYamlDocuments(text)
     checkDepth(value)
     return value
   } catch (error) {
-    if (isMusterError(error, 'InvalidYaml')) throw badRequest(`error decoding YAML: ${error.message}`)
+    if (isMusterError(error, kubeErrors.InvalidYaml)) throw badRequest(`error decoding YAML: ${error.message}`)
     throw error
   }
 }

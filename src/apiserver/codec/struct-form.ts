@@ -5,14 +5,15 @@
  * without `omitempty` are added (`status: {}`). Fields are in the order of the struct. Quantities and times are
  * normalized.
  */
-import { isMusterError } from '../../kube/errors.ts'
-import { base64Problem } from '../../kube/go-base64.ts'
-import { readGoTime } from '../../kube/go-time.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { base64Problem } from '../../kube/go/go-base64.ts'
+import { readGoTime } from '../../kube/go/go-time.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type ProtobufField, type Message, messageNamed, messageOfKind } from '../../kube/protobuf/table.ts'
-import { storedQuantity } from '../../kube/quantity.ts'
+import { storedQuantity } from '../../kube/units/quantity.ts'
 import { badRequest } from '../errors/status-error.ts'
 
 /** Custom objects, and kinds without a protobuf message, are returned unchanged. */
@@ -24,7 +25,8 @@ export function structForm(object: UntypedObject): UntypedObject {
     const members = structOf(object as unknown as JsonObject, message)
     return { apiVersion, kind, ...members } as unknown as UntypedObject
   } catch (error) {
-    const why = error instanceof DecodeError ? error.message : isMusterError(error, 'InvalidQuantity') && quantityRule
+    const why =
+      error instanceof DecodeError ? error.message : isMusterError(error, kubeErrors.InvalidQuantity) && quantityRule
     if (!why) throw error
     const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
     throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)

@@ -4,6 +4,9 @@
  *
  * - The garbage collector follows owner references (`garbage-collector.ts`).
  * - A namespace that is being deleted is emptied, a CRD loses its objects; then both are removed.
+ *
+ * Garbage collection and the emptying of namespaces are the work of kube-controller-manager. A server that stands for a
+ * kube-apiserver alone does neither.
  */
 import { updateObject } from '../../kube/apply/apply.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -20,7 +23,7 @@ import {
   withDeletionConditions,
 } from './namespace-deletion.ts'
 import { createOwnerGraph } from './owner-graph.ts'
-import type { ClusterState } from '../cluster/state.ts'
+import type { ClusterState, CoreControllerOptions } from '../cluster/state.ts'
 import type { StorageChange, StoredObject, StorageTable } from '../storage/storage.ts'
 import { commit } from '../write/change.ts'
 
@@ -30,7 +33,7 @@ const retryMs = 5000
 /** Starts the controllers. */
 export function startCoreControllers(
   state: ClusterState,
-  { collectGarbage }: { readonly collectGarbage: boolean },
+  { controllerManager, collectGarbage }: Pick<CoreControllerOptions, 'controllerManager' | 'collectGarbage'>,
 ): void {
   const { storage, catalog } = state
   const graph = createOwnerGraph(state)
@@ -51,10 +54,12 @@ export function startCoreControllers(
     })
   }
 
-  const garbageCollector = createGarbageCollector(state, { graph, enqueue, deletesDependents: collectGarbage })
+  const garbageCollector = controllerManager
+    ? createGarbageCollector(state, { graph, enqueue, deletesDependents: collectGarbage })
+    : undefined
 
   const enqueueAffected = (table: StorageTable, change: StorageChange): void => {
-    garbageCollector.follow(table, change)
+    garbageCollector?.follow(table, change)
     const { object, previous, type } = change
     const { uid, namespace, deletionTimestamp, finalizers = [] } = object.metadata
     const losesFinalizer =
@@ -74,7 +79,7 @@ export function startCoreControllers(
     // Names that one definition takes or releases may be those that another one waits for.
     const { group } = object['spec'] as { readonly group: string }
     for (const one of table.objects()) if (isOfGroup(one, group)) enqueue(one.metadata.uid)
-    garbageCollector.retryUnknown()
+    garbageCollector?.retryUnknown()
   }
 
   const write = (served: ServedResource, live: StoredObject, object: UntypedObject): StoredObject =>
@@ -83,14 +88,14 @@ export function startCoreControllers(
   const reconcile = (uid: string): void => {
     const found = graph.find(uid)
     if (!found) return
-    garbageCollector.reconcile(found)
+    garbageCollector?.reconcile(found)
     const { served, object } = graph.find(uid) ?? {}
     if (!served || !object) return
     const { deletionTimestamp, finalizers = [] } = object.metadata
     if (deletionTimestamp === undefined) {
       if (served.table === crdTable) reconcileDefinition(served, object)
     } else if (served.table === 'namespaces') {
-      emptyNamespace(served, object)
+      if (controllerManager) emptyNamespace(served, object)
     } else if (served.table === crdTable && finalizers.includes(cleanupFinalizer)) {
       emptyResource(served, object)
     }
@@ -158,7 +163,7 @@ export function startCoreControllers(
     // A write that the journal failed to store is retried later.
     state.clock.after(retryMs, () => {
       enqueueAffected(table, change)
-      garbageCollector.revisit(change.object)
+      garbageCollector?.revisit(change.object)
     })
   })
 }

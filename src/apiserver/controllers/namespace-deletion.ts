@@ -2,7 +2,7 @@
  * Deletion of a namespace: its pods are deleted first, then all other objects, and conditions report what is left. The
  * status of every namespace that is being deleted has five conditions; `False` means that there is no problem.
  */
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { NamespaceCondition, NamespaceStatus } from '../../kube/types/core/v1.ts'
 import { type Deleting, plainDeletion, removeObject } from '../write/delete.ts'

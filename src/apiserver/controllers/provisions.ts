@@ -3,7 +3,7 @@
  * `kube-root-ca.crt` with the API server's CA certificate. This file builds the initial objects; `service-accounts.ts`
  * recreates them.
  */
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ClusterState } from '../cluster/state.ts'
 

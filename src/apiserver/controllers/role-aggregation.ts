@@ -7,9 +7,9 @@
  * again. This is one of the controllers that a cluster cannot do without.
  */
 import { equalJson, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../../kube/object.ts'
-import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
+import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector/selector.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { PolicyRule } from '../access/policy-rule.ts'
 import { rbacTables } from '../access/rbac.ts'

@@ -3,8 +3,8 @@
  * `api-approved.kubernetes.io`.
  */
 import { type Cause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
-import type { ConditionUpdate } from '../../kube/condition.ts'
-import { quoteGo } from '../../kube/go-text.ts'
+import type { ConditionUpdate } from '../../kube/meta/condition.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 
 const annotation = 'api-approved.kubernetes.io'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Condition } from '../../kube/condition.ts'
+import type { Condition } from '../../kube/meta/condition.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { withoutCleanupFinalizer, withTerminatingCondition, markedForDeletion, nextCrdStep } from './controller.ts'
 

@@ -9,8 +9,8 @@ import {
   findCondition,
   isConditionTrue,
   setCondition,
-} from '../../kube/condition.ts'
-import { formatTime } from '../../kube/duration.ts'
+} from '../../kube/meta/condition.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'

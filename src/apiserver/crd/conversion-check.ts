@@ -8,8 +8,8 @@ import {
 } from '../../kube/validation/cause.ts'
 import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
 import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
-import { urlParts } from '../kinds/url-parts.ts'
-import { repeatedValues } from '../kinds/repetition.ts'
+import { urlParts } from '../kinds/values/url-parts.ts'
+import { repeatedValues } from '../kinds/values/repetition.ts'
 
 export function conversionCauses(
   conversion: Partial<CustomResourceConversion> | undefined,

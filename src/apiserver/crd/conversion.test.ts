@@ -5,7 +5,7 @@ import { structuralSchema } from '../../kube/structural/structural.ts'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { type WebhookCaller, WebhookError } from '../webhook/webhook-caller.ts'
 import { conversionOf } from './conversion.ts'
-import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
+import { embeddedChecks } from '../../kube/structural/embedded-checks.ts'
 
 const schemaOf = (properties: Readonly<Record<string, JSONSchemaProps>>): ReturnType<typeof structuralSchema> =>
   structuralSchema(

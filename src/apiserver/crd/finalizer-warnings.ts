@@ -3,7 +3,7 @@
  * things.
  */
 import type { UntypedObject } from '../../kube/object.ts'
-import { quoteGo } from '../../kube/go-text.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
 import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 
 const standard = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])

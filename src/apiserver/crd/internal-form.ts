@@ -3,7 +3,7 @@
  * which is why messages speak of `spec.validation` where a client has written `spec.versions[0].schema`; and where a
  * message shows a value, it shows Go's field names.
  */
-import { formatGoJson } from '../../kube/go-text.ts'
+import { formatGoJson } from '../../kube/go/go-text.ts'
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
 import type {
   CustomResourceDefinitionSpec,

@@ -3,8 +3,8 @@
  * accepted name stays accepted until another one replaces it. `spec.names` is desired, `status.acceptedNames` is in
  * effect.
  */
-import type { ConditionUpdate } from '../../kube/condition.ts'
-import { quoteGo } from '../../kube/go-text.ts'
+import type { ConditionUpdate } from '../../kube/meta/condition.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '../../kube/types/apiextensions/v1.ts'
 

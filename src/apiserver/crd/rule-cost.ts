@@ -5,7 +5,7 @@
  * `maxProperties` and `maxLength`.
  */
 import { type Cause, forbiddenValue } from '../../kube/validation/cause.ts'
-import { goFixed } from '../../kube/cel/go-text.ts'
+import { formatGoFixed } from '../../kube/go/go-text.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 
 const ruleLimit = 10_000_000
@@ -45,7 +45,7 @@ export function totalCostCauses(path: string, { total, named }: RuleCosts): read
 
 function excess(what: string, cost: number, limit: number): string {
   const factor = cost / limit
-  const shown = factor > 100 ? 'more than 100' : goFixed(factor, factor < 1.5 ? 6 : 1)
+  const shown = factor > 100 ? 'more than 100' : formatGoFixed(factor, factor < 1.5 ? 6 : 1)
   return `${what} exceeds budget by factor of ${shown}x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { crdSchemaCauses } from './schema-check.ts'
 
-it('names every mistake of a schema, more than a call has room for arguments', () => {
+it('reports every error of a schema, even more than a call accepts arguments', () => {
   const count = 150_000
   const properties = Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, { type: 'x' }]))
   const causes = crdSchemaCauses({ type: 'object', properties }, 'schema', true)

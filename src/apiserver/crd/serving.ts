@@ -8,7 +8,7 @@ import { compareVersions, type ServedResource } from '../catalog/catalog.ts'
 import { parseScalePath } from '../catalog/scale-paths.ts'
 import { isEstablished } from './controller.ts'
 import { type ConversionContext, conversionOf, type ConversionSchemas } from './conversion.ts'
-import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
+import { embeddedChecks } from '../../kube/structural/embedded-checks.ts'
 
 /** The catalog entries of a CRD; none while its names are not accepted. */
 export function servedBy(object: UntypedObject, context: ConversionContext): readonly ServedResource[] {

@@ -2,7 +2,7 @@
  * The messages of kube-apiserver for selectors that cannot be parsed. Only called for those: the parser of src/kube has
  * messages for people, these are for clients that compare the text.
  */
-import { quoteGo } from '../../kube/go-text.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
 import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 
 const token = /[^\s!=<>(),]+|==|!=|[!=<>(),]/g

@@ -6,7 +6,8 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../clock/clock.ts'
 import type { Method, TransportRequest, TransportResponse } from '../../transport/transport.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Peer } from '../access/authenticate.ts'
 import type { ReadBody, ServedApi } from '../server/api-server.ts'
 import type { BodyBudget } from './body-budget.ts'
@@ -56,7 +57,7 @@ export async function serveExchange(
   // off.
   let isAnswered = false
   outgoing.once('close', () => {
-    if (!isAnswered) gone.abort(new MusterError('ConnectionLost', 'the client disconnected.'))
+    if (!isAnswered) gone.abort(new MusterError(transportErrors.ConnectionLost, 'the client disconnected.'))
   })
   const body = exchange.incoming && incomingBody(exchange.incoming, clock, bodies)
   try {
@@ -70,7 +71,7 @@ export async function serveExchange(
     const response = methods.has(method)
       ? await api.handle(request, peer, body?.read)
       : await answer(405, methodNotAllowed().status)
-    if (body?.isBroken()) throw new MusterError('ConnectionLost', 'the request is incomplete.')
+    if (body?.isBroken()) throw new MusterError(transportErrors.ConnectionLost, 'the request is incomplete.')
     if (body && !body.isRead()) exchange.discardBody()
     await send(response, exchange, clock, gone.signal)
   } finally {
@@ -113,7 +114,7 @@ function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): Inc
       // A stream also closes after its end.
       if (isRead) return
       isBroken = true
-      reject(new MusterError('ConnectionLost', 'the request is incomplete.'))
+      reject(new MusterError(transportErrors.ConnectionLost, 'the request is incomplete.'))
     }
     incoming.on('data', take)
     incoming.once('end', () => {

@@ -2,20 +2,23 @@
  * The embedded server on a socket: HTTP/2 and HTTP/1.1 over TLS, for processes on this machine only.
  *
  * It uses TLS even on loopback, because Kubernetes clients send no credentials without it. The listener has its own
- * certificate authority, new at every start, which signs the server certificate and client certificates.
+ * certificate authority, new at every start, which signs the server certificate and client certificates; or it is given
+ * the certificate that it shows, and the authorities whose clients it admits.
  */
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket, Server } from 'node:tls'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { isLoopback } from '../../kube/loopback.ts'
+import { apiserverErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { isLoopback } from '../../kube/text/loopback.ts'
 import {
   type Certificate,
   createCertificateAuthority,
-  type CertificateSubject,
   type CertificateAuthority,
 } from '../../pki/certificate-authority.ts'
+import type { CertificateSubject } from '../../pki/x509.ts'
+import type { TrustBundle } from '../../pki/trust-bundle.ts'
 import type { ServedApi } from '../server/api-server.ts'
 import { type BodyBudget, createBodyBudget, defaultBodiesBytes } from './body-budget.ts'
 import { type Protocol, verifyClientWith } from './connection.ts'
@@ -28,6 +31,10 @@ export interface ListenerOptions {
   readonly port?: number | undefined
   /** Signs the certificates of the server and its clients. @default a new one */
   readonly authority?: CertificateAuthority | undefined
+  /** The certificate that the server shows. @default one that `authority` issues */
+  readonly serving?: Certificate | undefined
+  /** Decides which client certificates count. @default those that `authority` issued */
+  readonly clientTrust?: TrustBundle | undefined
   /**
    * Limit for the request bodies of all connections together, in bytes; beyond it a request gets 429. @default 64 MiB
    */
@@ -37,7 +44,7 @@ export interface ListenerOptions {
 export interface ServerListener {
   /** `https://127.0.0.1:36123`. */
   readonly url: string
-  /** The certificate authority that clients must trust, in PEM. */
+  /** The certificate that clients must trust, in PEM: that of the authority, or the given one that the server shows. */
   readonly ca: string
   /** Issues a client certificate: the common name is the user, the organizations are the groups. */
   clientCertificate(subject: CertificateSubject): Certificate
@@ -68,21 +75,32 @@ export function loopbackAuthority(clock: Clock): CertificateAuthority {
   return createCertificateAuthority({ commonName: 'muster', ...validityFrom(clock) })
 }
 
+/** A certificate for a server on loopback. */
+export function issueServing(authority: CertificateAuthority, clock: Clock): Certificate {
+  return authority.issue({ commonName: 'muster', ...validityFrom(clock), purpose: 'server', ...loopbackNames })
+}
+
 export async function startListener(api: ServedApi, options: ListenerOptions): Promise<ServerListener> {
   const { clock, host = '127.0.0.1', port = 0 } = options
   if (!isLoopback(host)) {
-    throw new MusterError('InvalidFlag', `host ${host}: the embedded server listens on loopback addresses only.`)
+    throw new MusterError(
+      apiserverErrors.ListenFailed,
+      `host ${host}: the embedded server listens on loopback addresses only.`,
+    )
   }
   const { createServer } = await import('node:tls')
   const validity = validityFrom(clock)
-  const authority = options.authority ?? loopbackAuthority(clock)
-  const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
+  // Made on demand: a listener that is given its certificates has no use for it.
+  let made = options.authority
+  const authority = (): CertificateAuthority => (made ??= loopbackAuthority(clock))
+  const { cert, key } = options.serving ?? issueServing(authority(), clock)
   // A client without a valid certificate may still have a token, so the handshake does not reject it.
   // `ca` is empty: otherwise Node would first load all root certificates. Client certificates are verified below.
   const tls = { cert, key, ca: [], requestCert: true, rejectUnauthorized: false }
-  const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
+  const server = checkingCertificate(() => createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }))
+  const trust = options.clientTrust ?? authority()
   server.on('secureConnection', (socket) => {
-    verifyClientWith(socket, (certificate) => authority.isClient(certificate, clock.now()))
+    verifyClientWith(socket, (certificate) => trust.isClient(certificate, clock.now()))
   })
   const connections = trackConnections(
     server,
@@ -106,14 +124,30 @@ export async function startListener(api: ServedApi, options: ListenerOptions): P
   const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `https://${shown}:${address.port}`,
-    ca: authority.cert,
-    clientCertificate: (subject) => authority.issue({ ...subject, ...validity, purpose: 'client' }),
+    ca: options.serving?.cert ?? authority().cert,
+    clientCertificate: (subject) => authority().issue({ ...subject, ...validity, purpose: 'client' }),
     prepare: () => connections.prepare(),
     close: () => (closing ??= close()),
   }
 }
 
 const loopbackNames = { dnsNames: ['localhost'], ips: ['127.0.0.1', '::1'] } as const
+
+/** A certificate that is none, or a key of another certificate. @throws ServerCertificateInvalid */
+function checkingCertificate<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    // The text is that of OpenSSL, and names neither file nor content.
+    throw new MusterError(
+      apiserverErrors.ServerCertificateInvalid,
+      `the serving certificate: ${(error as Error).message}.`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
 
 async function bind(server: Server, host: string, port: number): Promise<void> {
   listen(server, host, port)
@@ -122,7 +156,7 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const why = code === 'EADDRINUSE' ? 'another program uses it' : (error as Error).message
-    throw new MusterError('InvalidFlag', `port ${port}: ${why}.`, { cause: error })
+    throw new MusterError(apiserverErrors.ListenFailed, `port ${port}: ${why}.`, { cause: error })
   }
 }
 

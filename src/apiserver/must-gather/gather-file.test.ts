@@ -4,7 +4,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Json } from '../../kube/json.ts'
-import { readYamlDocuments, writeYaml } from '../../kube/yaml.ts'
+import { readYamlDocuments, writeYaml } from '../../kube/yaml/yaml.ts'
 import { objectsInFile, type Wants } from './gather-file.ts'
 import { piecesOf } from './gather-pieces.ts'
 

@@ -3,10 +3,11 @@
  * usual size are read at once; larger ones in pieces, so that only one object is in memory.
  */
 import { createReadStream, readFileSync, statSync } from 'node:fs'
-import { MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { readYamlDocuments } from '../../kube/yaml.ts'
+import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import { piecesOf } from './gather-pieces.ts'
 
 /** Whether the caller may need an object of this kind in this text. Other objects are skipped without parsing. */
@@ -26,7 +27,7 @@ export async function* objectsInFile(
 ): AsyncGenerator<UntypedObject> {
   const about = statSync(file)
   // A pipe or a device has no end.
-  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is not a regular file.')
+  if (!about.isFile()) throw new MusterError(apiserverErrors.GatherUnreadable, 'it is not a regular file.')
   if (about.size > whole) yield* objectsInPieces(file, wants)
   else {
     const text = readFileSync(file, 'utf8')

@@ -4,7 +4,8 @@
  *
  * In YAML the boundaries are lines: the content of an item is indented more than its dash. In JSON they are brackets.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 interface Piece {
   /** The index of the document in the file. */
@@ -32,7 +33,10 @@ function pieceBuffer(separator: string): PieceBuffer {
     add(part) {
       length += part.length
       if (length > maxPieceLength) {
-        throw new MusterError('GatherUnreadable', `an object in it is longer than ${maxPieceLength} characters.`)
+        throw new MusterError(
+          apiserverErrors.GatherUnreadable,
+          `an object in it is longer than ${maxPieceLength} characters.`,
+        )
       }
       parts.push(part)
     },

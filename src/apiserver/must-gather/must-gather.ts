@@ -10,11 +10,14 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorCode } from '../../system/error-code.ts'
 import { makeFolder } from '../../system/folder.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Json } from '../../kube/json.ts'
 import { parseApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { writeYaml } from '../../kube/yaml.ts'
+import { pluralOf } from '../../kube/plural.ts'
+import { writeYaml } from '../../kube/yaml/yaml.ts'
 import type { Catalog, ServedResource } from '../catalog/catalog.ts'
 import { crdTable } from '../crd/definition-rules.ts'
 import { objectsInFile, type Wants } from './gather-file.ts'
@@ -140,7 +143,7 @@ function* filesIn(folder: string, skip: Skip | undefined, below = ''): Generator
   } catch (error) {
     if (below === '' || !skip) {
       const why = errorCode(error) ?? 'for an unknown reason'
-      throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read (${why}).`, {
+      throw new MusterError(apiserverErrors.GatherUnreadable, `${path.join(folder, below)} cannot be read (${why}).`, {
         cause: error,
       })
     }
@@ -169,16 +172,22 @@ async function* readObjects(
     }
   } catch (cause) {
     // A dangling link or a file without read permission is treated like a broken file.
-    const error = isMusterError(cause, 'InvalidYaml', 'GatherUnreadable') ? cause : unreadable(cause)
-    if (strict) throw new MusterError('GatherUnreadable', `${file}: ${error.message}`, { cause: error })
+    const error = isMusterError(cause, kubeErrors.InvalidYaml, apiserverErrors.GatherUnreadable)
+      ? cause
+      : unreadable(cause)
+    if (strict) throw new MusterError(apiserverErrors.GatherUnreadable, `${file}: ${error.message}`, { cause: error })
     skip(file, error, found)
   }
 }
 
 function unreadable(cause: unknown): MusterError {
-  return new MusterError('GatherUnreadable', `it cannot be read (${errorCode(cause) ?? 'for an unknown reason'}).`, {
-    cause,
-  })
+  return new MusterError(
+    apiserverErrors.GatherUnreadable,
+    `it cannot be read (${errorCode(cause) ?? 'for an unknown reason'}).`,
+    {
+      cause,
+    },
+  )
 }
 
 function servedAs(catalog: Catalog, { apiVersion, kind }: UntypedObject): ServedResource | undefined {
@@ -263,7 +272,7 @@ function pluralIn(file: string, kind: string): string {
   const lower = kind.toLowerCase()
   const isOfKind = (word: string): boolean => word.startsWith(lower.slice(0, -1))
   const base = path.basename(file).replace(/\.\w+$/, '')
-  return [base, parts.at(-2) ?? ''].find(isOfKind) ?? `${lower}s`
+  return [base, parts.at(-2) ?? ''].find(isOfKind) ?? pluralOf(kind)
 }
 
 export interface ExportOptions {

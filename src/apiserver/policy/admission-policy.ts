@@ -16,8 +16,8 @@ import type {
   Validation,
   Variable,
 } from '../../kube/types/admissionregistration/v1.ts'
-import { reservedWords } from '../../kube/cel/escape.ts'
-import { boolType, nullType, objectTypeOf, stringType } from '../../kube/cel/type.ts'
+import { reservedWords } from '../../kube/cel/value/escape.ts'
+import { boolType, nullType, objectTypeOf, stringType } from '../../kube/cel/value/type.ts'
 import { compileExpression, compileMutation, type ExpressionScope } from './expression.ts'
 import { type CommonExpressions, compileCommon } from './policy.ts'
 import { structForm } from '../codec/struct-form.ts'
@@ -30,9 +30,9 @@ import {
   failurePolicies,
   reinvocationPolicies,
 } from './admission-rule.ts'
-import { draftOf, fillAbsent, finished, ensurePart, part } from '../kinds/draft.ts'
-import type { KindRules } from '../kinds/kind-rules.ts'
-import { checkLabelSelector } from '../kinds/label-selector.ts'
+import { draftOf, fillAbsent, finished, ensurePart, part } from '../kinds/strategy/draft.ts'
+import type { KindRules } from '../kinds/strategy/kind-rules.ts'
+import { checkLabelSelector } from '../kinds/values/label-selector.ts'
 import {
   dns1035Label,
   dnsSubdomain,
@@ -49,8 +49,8 @@ import {
   requiredField,
   unsupported,
 } from '../../kube/validation/field-error.ts'
-import type { SentObject } from '../kinds/sent.ts'
-import { repeatedValues, repetitions } from '../kinds/repetition.ts'
+import type { SentObject } from '../kinds/strategy/sent.ts'
+import { repeatedValues, repetitions } from '../kinds/values/repetition.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)

@@ -1,10 +1,10 @@
 /** Which requests a webhook or policy matches: rules, selectors, match conditions. */
 import { internalError } from '../../kube/validation/cause.ts'
-import { boolType, type CelType } from '../../kube/cel/type.ts'
+import { boolType, type CelType } from '../../kube/cel/value/type.ts'
 import type { MatchCondition, MatchResources, RuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
 import { compileExpression, conditionScope, type ExpressionScope } from './expression.ts'
-import { type Draft, fillAbsent, parts } from '../kinds/draft.ts'
-import { checkLabelSelector } from '../kinds/label-selector.ts'
+import { type Draft, fillAbsent, parts } from '../kinds/strategy/draft.ts'
+import { checkLabelSelector } from '../kinds/values/label-selector.ts'
 import { pathSegment, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import {
   duplicate,
@@ -16,8 +16,8 @@ import {
   tooMany,
   unsupported,
 } from '../../kube/validation/field-error.ts'
-import type { SentObject } from '../kinds/sent.ts'
-import { repetitions } from '../kinds/repetition.ts'
+import type { SentObject } from '../kinds/strategy/sent.ts'
+import { repetitions } from '../kinds/values/repetition.ts'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']

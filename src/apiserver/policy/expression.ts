@@ -13,10 +13,10 @@ import {
   celAuthorizer,
   celRequestResource,
   resourceCheckType,
-} from '../../kube/cel/authorizer.ts'
+} from '../../kube/cel/library/authorizer.ts'
 import { type CelBudget, celMatchConditionsBudget, type CelProgram, compileCel } from '../../kube/cel/compile.ts'
-import { CelCompileError, CelRuntimeError } from '../../kube/cel/error.ts'
-import { jsonPatchType, patchObjectType, patchTypes } from '../../kube/cel/patch.ts'
+import { CelCompileError, CelRuntimeError } from '../../kube/cel/value/error.ts'
+import { jsonPatchType, patchObjectType, patchTypes } from '../../kube/cel/library/patch.ts'
 import {
   boolType,
   type CelType,
@@ -28,8 +28,8 @@ import {
   sameType,
   stringType,
   timestampType,
-} from '../../kube/cel/type.ts'
-import { CelMap, type CelValue } from '../../kube/cel/value.ts'
+} from '../../kube/cel/value/type.ts'
+import { CelMap, type CelValue } from '../../kube/cel/value/value.ts'
 import type { MatchCondition, Mutation } from '../../kube/types/admissionregistration/v1.ts'
 import { type Identity, serviceAccountGroups, serviceAccountUser, wellKnown } from '../access/identity.ts'
 import type { ClusterState } from '../cluster/state.ts'
@@ -167,7 +167,7 @@ export function evaluate(
   try {
     outcome = { value: program.evaluate(values, budget) }
   } catch (error) {
-    // Thousands of variables, each defined by the one before, exceed the stack.
+    // Either too many variables refer to one another, or fewer but larger ones exceed the stack.
     const isTooDeep = error instanceof RangeError
     if (!isTooDeep && !(error instanceof CelRuntimeError)) throw error
     const why = isTooDeep ? 'its variables are nested too deep' : error.message
@@ -224,11 +224,18 @@ function deciderFor({ access }: ClusterState, user: Identity): CelAuthorizer {
   }
 }
 
+/**
+ * How many variables may be under evaluation at once. The limit is far below what a stack holds: how much that is
+ * depends on what the engine has compiled so far, and a request has to get the same answer every time.
+ */
+const deepestVariable = 500
+
 /** Variables of a policy: each is evaluated on first access, and then cached. */
 export class LazyVariables extends CelMap {
   readonly #expressions: ReadonlyMap<string, AdmissionExpression>
   readonly #evaluation: Evaluation
   readonly #known = new Map<string, CelValue>()
+  #depth = 0
 
   constructor(expressions: ReadonlyMap<string, AdmissionExpression>, evaluation: Evaluation) {
     super()
@@ -253,6 +260,8 @@ export class LazyVariables extends CelMap {
     if (!expression.program) {
       throw new CelRuntimeError(`composited variable "${key}" fails to compile: ${expression.problem}`)
     }
+    if (this.#depth === deepestVariable) throw new RangeError('variables are nested too deep')
+    this.#depth++
     try {
       const value = expression.program.evaluate(this.#evaluation.values, this.#evaluation.budget)
       this.#known.set(key, value)
@@ -260,6 +269,8 @@ export class LazyVariables extends CelMap {
     } catch (error) {
       if (!(error instanceof CelRuntimeError)) throw error
       throw new CelRuntimeError(`composited variable "${key}" fails to evaluate: ${error.message}`)
+    } finally {
+      this.#depth--
     }
   }
 }

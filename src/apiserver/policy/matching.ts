@@ -4,7 +4,7 @@
  * to it.
  */
 import type { UntypedObject } from '../../kube/object.ts'
-import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
+import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector/selector.ts'
 import type { NamedRuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
 import type { Catalog, ServedResource } from '../catalog/catalog.ts'
 import { notFound } from '../errors/status-error.ts'

@@ -3,12 +3,13 @@
  * which parameters. A policy without a binding has no effect.
  */
 import { celObjectBudget } from '../../kube/cel/compile.ts'
-import { type CelField, type CelType, dynType, listOf, mapOf, objectTypeOf } from '../../kube/cel/type.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { type CelField, type CelType, dynType, listOf, mapOf, objectTypeOf } from '../../kube/cel/value/type.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { labelsOf, matchLabels } from '../../kube/selector.ts'
+import { labelsOf, matchLabels } from '../../kube/selector/selector.ts'
 import type {
   MatchCondition,
   MatchResources,
@@ -100,7 +101,7 @@ export async function invocationsFor(
 
 function faultOf(error: unknown): string {
   const isFault =
-    error instanceof PolicyFault || error instanceof StatusError || isMusterError(error, 'InvalidSelector')
+    error instanceof PolicyFault || error instanceof StatusError || isMusterError(error, kubeErrors.InvalidSelector)
   if (!isFault) throw error
   return error.message
 }

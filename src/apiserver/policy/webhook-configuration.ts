@@ -9,9 +9,9 @@ import {
   matchPolicies,
   reinvocationPolicies,
 } from './admission-rule.ts'
-import { draftOf, fillAbsent, finished, part, parts } from '../kinds/draft.ts'
-import type { KindRules } from '../kinds/kind-rules.ts'
-import { checkLabelSelector } from '../kinds/label-selector.ts'
+import { draftOf, fillAbsent, finished, part, parts } from '../kinds/strategy/draft.ts'
+import type { KindRules } from '../kinds/strategy/kind-rules.ts'
+import { checkLabelSelector } from '../kinds/values/label-selector.ts'
 import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import {
   duplicate,
@@ -21,9 +21,9 @@ import {
   requiredField,
   unsupported,
 } from '../../kube/validation/field-error.ts'
-import type { SentObject } from '../kinds/sent.ts'
-import { checkWebhookService, checkWebhookUrl } from '../kinds/webhook-client.ts'
-import { repeatedValues, repetitions } from '../kinds/repetition.ts'
+import type { SentObject } from '../kinds/strategy/sent.ts'
+import { checkWebhookService, checkWebhookUrl } from '../kinds/values/webhook-client.ts'
+import { repeatedValues, repetitions } from '../kinds/values/repetition.ts'
 
 const hooksOf = (object: UntypedObject): readonly SentObject<MutatingWebhook>[] =>
   (object as unknown as SentObject<MutatingWebhookConfiguration>).webhooks ?? []

@@ -1,5 +1,5 @@
 /** Columns of RBAC, certificates, admission, flow control and devices. */
-import type { LabelSelectorSpec } from '../../kube/selector.ts'
+import type { LabelSelectorSpec } from '../../kube/selector/selector.ts'
 import type {
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,

@@ -3,8 +3,8 @@
  * and priority (`-o wide`) of a column are data, in `columns.json`.
  */
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
-import { parseTime } from '../../kube/duration.ts'
-import { formatLabels, labelsOf, type LabelSelectorSpec } from '../../kube/selector.ts'
+import { parseTime } from '../../kube/units/duration.ts'
+import { formatLabels, labelsOf, type LabelSelectorSpec } from '../../kube/selector/selector.ts'
 import { formatAge } from './age.ts'
 
 export type Cell = string | number | boolean | null

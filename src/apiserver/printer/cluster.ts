@@ -1,6 +1,6 @@
 /** Columns of nodes, namespaces, configuration and events. */
-import { type Condition, findCondition, isConditionTrue } from '../../kube/condition.ts'
-import { formatTime, parseTime } from '../../kube/duration.ts'
+import { type Condition, findCondition, isConditionTrue } from '../../kube/meta/condition.ts'
+import { formatTime, parseTime } from '../../kube/units/duration.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import type { APIService } from '../../kube/types/apiregistration/v1.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'

@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { parseTime } from '../../kube/duration.ts'
+import { parseTime } from '../../kube/units/duration.ts'
 import { formatAge } from './age.ts'
 import { type Cell, nameCell, type PrintContext } from './cells.ts'
 import { type ColumnDefinition, columnDefinitions } from './columns.ts'

@@ -39,7 +39,7 @@ describe('a JSONPath', () => {
     ['.constructor', []],
     ['.__proto__', []],
     ['', [object]],
-  ])('%s finds what it names', (text, found) => {
+  ])('%s selects the named values', (text, found) => {
     expect(parseJsonPath(text)?.find(object)).toEqual(found)
   })
 
@@ -47,7 +47,7 @@ describe('a JSONPath', () => {
     expect(parseJsonPath(text)).toBeUndefined()
   })
 
-  it('chooses the items that slices choose', () => {
+  it('selects the items of slices', () => {
     const items = [0, 1, 2, 3, 4]
     const bound = fc.option(fc.integer({ min: -8, max: 8 }), { nil: undefined })
     fc.assert(
@@ -58,7 +58,7 @@ describe('a JSONPath', () => {
     )
   })
 
-  it('finds nothing where that takes too many visits, for all paths of a row together', () => {
+  it('selects nothing beyond a limit of visits, which all paths of a row share', () => {
     const large = { l: Array.from({ length: 1000 }, () => ({ a: 'v' })) }
     const eachForEach = parseJsonPath('.l[?($.l[*].b)].a')
     expect(eachForEach?.find(large)).toStrictEqual([])
@@ -69,13 +69,13 @@ describe('a JSONPath', () => {
     expect(all?.find(large, budget)).toStrictEqual([])
   })
 
-  it('has a length and a depth that a person could write', () => {
+  it('has a maximum length and depth', () => {
     expect(parseJsonPath('.a'.repeat(6000))).toBeUndefined()
     expect(parseJsonPath(`.a${'[?(@'.repeat(100)}.b${')]'.repeat(100)}`)).toBeUndefined()
     expect(parseJsonPath(`.a${'[?(@'.repeat(20)}.b${')]'.repeat(20)}`)).toBeDefined()
   })
 
-  it('is read or refused, whatever the text, and never throws', () => {
+  it('is parsed or rejected, for any text, and never throws', () => {
     const letters = fc.constantFrom(
       '.',
       '[',

@@ -2,7 +2,7 @@
  * Columns of Pods. The displayed status is derived from several fields: the phase, the status reason, the state of init
  * containers and that of containers, in increasing precedence.
  */
-import { parseTime } from '../../kube/duration.ts'
+import { parseTime } from '../../kube/units/duration.ts'
 import type { ContainerStatus, Pod, PodTemplate } from '../../kube/types/core/v1.ts'
 import { formatAge } from './age.ts'
 import { age, type Columns, containerImages, containerNames, labelText, nameCell, orNone } from './cells.ts'

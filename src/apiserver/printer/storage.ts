@@ -1,5 +1,5 @@
 /** Columns of volumes, claims, storage classes and CSI objects. */
-import { parseTime } from '../../kube/duration.ts'
+import { parseTime } from '../../kube/units/duration.ts'
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
 import type { PersistentVolume, PersistentVolumeClaim } from '../../kube/types/core/v1.ts'
 import type {

@@ -1,5 +1,5 @@
 /** Columns of workloads, autoscalers and disruption budgets. */
-import { parseTime } from '../../kube/duration.ts'
+import { parseTime } from '../../kube/units/duration.ts'
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/types/apps/v1.ts'
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus } from '../../kube/types/autoscaling/v2.ts'
 import type { CronJob, Job } from '../../kube/types/batch/v1.ts'

@@ -12,7 +12,6 @@ import { isTrueParameter } from '../cluster/call.ts'
 import { numberIn, versionIn } from './list.ts'
 import { forbiddenField, unsupported } from '../../kube/validation/field-error.ts'
 import { type Cause, expired, invalidOptions, StatusError } from '../errors/status-error.ts'
-import { sizeOf } from '../codec/object-size.ts'
 import { objectText } from '../codec/object-text.ts'
 import { emptyQueue } from './queue.ts'
 import { type Dressing, dressObject } from '../representation/representation.ts'
@@ -24,9 +23,12 @@ import type { StorageChange, StoredObject } from '../storage/storage.ts'
 /** Without timeoutSeconds, a watch lasts between this and twice this long. */
 const minWatchMs = 1_800_000
 
-/** `raw` is a stored object, still to be converted to the requested representation; `object` is sent unchanged. */
+/**
+ * `raw` is a stored object, still to be converted to the requested representation; `object` is sent unchanged. `size`
+ * counts towards the limit of the buffer: initial events and bookmarks have none.
+ */
 type WatchEvent =
-  | { readonly type: StorageChange['type'] | 'BOOKMARK'; readonly raw: UntypedObject }
+  | { readonly type: StorageChange['type'] | 'BOOKMARK'; readonly raw: UntypedObject; readonly size?: number }
   | { readonly type: 'BOOKMARK' | 'ERROR'; readonly object: unknown }
 
 interface ServedWatchRequest {
@@ -61,14 +63,15 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
   }
   const stream = createStream({ signal, encode })
 
-  const send = (type: StorageChange['type'], object: UntypedObject): void => stream.push({ type, raw: object })
+  const send = (type: StorageChange['type'], object: UntypedObject, size = 0): void =>
+    stream.push({ type, raw: object, size })
   const inView = (object: StoredObject | undefined): object is StoredObject =>
     object !== undefined &&
     (namespace === undefined || object.metadata.namespace === namespace) &&
     selection.matches(object)
-  const sendChange = (change: StorageChange): void => {
+  const sendChange = (change: StorageChange, size?: number): void => {
     const event = eventFor(change, inView)
-    if (event) send(event.type, event.object)
+    if (event) send(event.type, event.object, size)
   }
   const bookmark = (annotations?: Readonly<Record<string, string>>): void => {
     const metadata = { resourceVersion: String(state.storage.revision), ...(annotations && { annotations }) }
@@ -100,8 +103,8 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
   stream.bound(state.watchBuffer, state.watchBufferBytes)
 
   const stopListening = table.listen({
-    change: (change) => {
-      if (change.revision > (version ?? 0)) sendChange(change)
+    change: (change, size) => {
+      if (change.revision > (version ?? 0)) sendChange(change, size)
     },
     end: (isUndone) => (isUndone ? stream.drop() : stream.end()),
   })
@@ -179,15 +182,15 @@ interface StreamOptions {
 /** Size of one write: large enough to save writes, small enough to hold for a slow reader. */
 const burstCharacters = 256 * 1024
 
-function bytesOf(event: WatchEvent): number {
-  return 'raw' in event ? sizeOf(event.raw) : 0
+function sizeOf(event: WatchEvent): number {
+  return 'raw' in event ? (event.size ?? 0) : 0
 }
 
 function createStream({ signal, encode }: StreamOptions): EventStream {
   let buffered = emptyQueue<WatchEvent>()
   let maxBuffered = Number.POSITIVE_INFINITY
-  let bufferedBytes = 0
-  let maxBytes = Number.POSITIVE_INFINITY
+  let bufferedSize = 0
+  let maxSize = Number.POSITIVE_INFINITY
   let isEnded = false
   let cleanUp: () => void = () => undefined
   /** Set while the reader waits for an event. */
@@ -219,7 +222,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
       const event = buffered.take()!
-      bufferedBytes -= bytesOf(event)
+      bufferedSize -= sizeOf(event)
       const line = encode(event)
       lines.push(typeof line === 'string' ? line : await line)
     }
@@ -241,9 +244,9 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   return {
     push(event) {
       if (isEnded) return
-      bufferedBytes += bytesOf(event)
+      bufferedSize += sizeOf(event)
       // One event always fits, however large it is.
-      if (buffered.push(event) > maxBuffered || (bufferedBytes > maxBytes && buffered.length > 1)) {
+      if (buffered.push(event) > maxBuffered || (bufferedSize > maxSize && buffered.length > 1)) {
         // The reader is too slow. Unread events are dropped too, or it would learn of the end much later.
         buffered = emptyQueue()
         end()
@@ -254,7 +257,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
     drop: abort,
     bound(events, bytes) {
       maxBuffered = buffered.length + events
-      maxBytes = bufferedBytes + bytes
+      maxSize = bytes
     },
     onEnd(callback) {
       if (isEnded) callback()

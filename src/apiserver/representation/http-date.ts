@@ -2,7 +2,7 @@
  * The HTTP date format: `Thu, 01 Jan 1970 00:00:00 GMT`. Computed without `Date`, whose first use loads the time zone
  * tables: half a megabyte for an idle server.
  */
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 
 const weekdays = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed'] as const
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const

@@ -198,7 +198,7 @@ async function yamlAnswer(
   value: unknown,
   headers: Readonly<Record<string, string>>,
 ): Promise<TransportResponse> {
-  const { writeYaml } = await import('../../kube/yaml.ts')
+  const { writeYaml } = await import('../../kube/yaml/yaml.ts')
   return whole(status, { 'content-type': 'application/yaml', ...headers }, writeYaml(value as Json))
 }
 

@@ -16,7 +16,6 @@ import type { ServerAccessOptions } from '../access/access.ts'
 import type { Peer } from '../access/authenticate.ts'
 import type { ExportOptions, Imported, ImportOptions } from '../must-gather/must-gather.ts'
 import type { JournalFolder } from '../storage/journal/folder.ts'
-import type { Recall } from '../../kube/recall.ts'
 import { createServer, openServer } from './server.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { WebhookCaller } from '../webhook/webhook-caller.ts'
@@ -47,12 +46,19 @@ export interface ApiServerOptions {
   readonly serviceAccounts?: boolean | undefined
   /** The CA bundle that Pods get with their token, in PEM; used with `serviceAccounts`. @default none */
   readonly rootCa?: string | undefined
+  /**
+   * Whether the controllers of kube-controller-manager run: garbage collection, deletion of namespaces, aggregated roles,
+   * quotas. Without them the server is what envtest starts, a kube-apiserver alone. @default true
+   */
+  readonly controllerManager?: boolean | undefined
+  /** Admission plugins that do not run, by their names in kube-apiserver. @default ServiceAccount, unless `serviceAccounts` */
+  readonly disableAdmissionPlugins?: readonly string[] | undefined
+  /** The range of Service addresses, IPv4, as a network: `10.96.0.0/12`. @default "10.0.0.0/16" */
+  readonly serviceRange?: string | undefined
   /** Calls webhooks. @default over HTTPS, services by their endpoints */
   readonly webhooks?: WebhookCaller | undefined
   /** Whether garbage collection runs. Turn it off for a partial cluster, such as a must-gather. @default true */
   readonly collectGarbage?: boolean | undefined
-  /** A cache shared by similar servers, such as the forks of one cluster. @default none */
-  readonly recall?: Recall | undefined
   /** Runs workloads in each logical cluster: `simulatedWorkloads()`. @default none, Pods stay pending */
   readonly workloads?: Workloads | undefined
 }

@@ -211,9 +211,9 @@ describe('a client that reads nothing', () => {
 
 describe('a client that does not speak HTTP', () => {
   it.each([
-    ['text in place of TLS', 'GET / HTTP/1.1\r\n\r\n'],
-    ['noise in place of TLS', Buffer.from(Array.from({ length: 500 }, (_, at) => (at * 167) & 255))],
-    ['a handshake that is cut', Buffer.from('16030100c8010000c40303', 'hex')],
+    ['text instead of TLS', 'GET / HTTP/1.1\r\n\r\n'],
+    ['random bytes instead of TLS', Buffer.from(Array.from({ length: 500 }, (_, at) => (at * 167) & 255))],
+    ['a truncated handshake', Buffer.from('16030100c8010000c40303', 'hex')],
   ])('%s: the connection is closed', async (_name, bytes) => {
     const one = await started()
     const { socket, closed } = connectionOf(connectTcp(one.port, '127.0.0.1'))
@@ -226,13 +226,13 @@ describe('a client that does not speak HTTP', () => {
     ['noise', '\u{0}\u{1}\u{2}\r\n\r\n'],
     ['an endless head', `GET /${'a'.repeat(200_000)} HTTP/1.1\r\n\r\n`],
     ['too many headers', `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(20_000)}\r\n`],
-    ['both lengths', head('POST', configMaps, 'Content-Length: 5', 'Transfer-Encoding: chunked')],
-    ['two lengths', head('POST', configMaps, 'Content-Length: 5', 'Content-Length: 6')],
-    ['a length that is none', head('POST', configMaps, 'Content-Length: -1')],
-    ['an encoding that is hidden', head('POST', configMaps, 'Transfer-Encoding: xchunked')],
-    ['a header that is folded', head('GET', '/version', 'X: a', ' b: c')],
+    ['both length headers', head('POST', configMaps, 'Content-Length: 5', 'Transfer-Encoding: chunked')],
+    ['two length headers', head('POST', configMaps, 'Content-Length: 5', 'Content-Length: 6')],
+    ['an invalid length', head('POST', configMaps, 'Content-Length: -1')],
+    ['an obfuscated encoding', head('POST', configMaps, 'Transfer-Encoding: xchunked')],
+    ['a folded header', head('GET', '/version', 'X: a', ' b: c')],
     ['a space before the colon', head('GET', '/version', 'Content-Length : 5')],
-    ['a chunk of no size', `${head('POST', configMaps, 'Transfer-Encoding: chunked')}zz\r\n`],
+    ['a chunk without a size', `${head('POST', configMaps, 'Transfer-Encoding: chunked')}zz\r\n`],
     ['another protocol', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['a tunnel', head('CONNECT', 'example.com:443')],
   ])('%s: an error or a disconnect, and never two responses', async (_name, text) => {

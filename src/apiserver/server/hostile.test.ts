@@ -9,7 +9,7 @@ import { seededRandom } from '../../clock/random.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { TransportRequest } from '../../transport/transport.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
-import { readYaml } from '../../kube/yaml.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { type ApiServer, createApiServer, openApiServer } from './api-server.ts'
 import { openFolder } from '../storage/journal/folder.ts'
 import { parseTarget } from '../access/request-target.ts'
@@ -106,10 +106,10 @@ describe('a body', () => {
   it.each([
     ['larger than the limit', `{"metadata":{"name":"x"},"data":{"a":"${'a'.repeat(3 * 1024 * 1024)}"}}`, 413],
     ['nested too deep', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`, 400],
-    ['of brackets alone', '['.repeat(1_000_000), 400],
-    ['with a number that is none', '{"metadata":{"name":"x","generation":1e999}}', 400],
+    ['of brackets only', '['.repeat(1_000_000), 400],
+    ['with an invalid number', '{"metadata":{"name":"x","generation":1e999}}', 400],
     ['with an integer of a million digits', `{"metadata":{"name":"x","generation":${'9'.repeat(1_000_000)}}}`, 400],
-    ['that is cut', '{"metadata":{"name":"x"', 400],
+    ['that is truncated', '{"metadata":{"name":"x"', 400],
     ['that is empty', '', 400],
     ['with a lone surrogate in its bytes', Buffer.from([0x7b, 0xed, 0xa0, 0x80, 0x7d]), 400],
   ])('%s is rejected, and the next request is served', async (_name, body, expected) => {

@@ -90,17 +90,17 @@ const newWidget = { ...widget('late'), metadata: { name: 'late' } }
 
 const writesToConfigMaps = [
   ['a create', 'POST', configMaps, newConfigMap, {}],
-  ['an apply of what is new', 'PATCH', `${configMaps}/late?fieldManager=me`, newConfigMap, apply],
+  ['an apply of a new object', 'PATCH', `${configMaps}/late?fieldManager=me`, newConfigMap, apply],
   ['an update', 'PUT', `${configMaps}/old`, { ...newConfigMap, metadata: { name: 'old' } }, {}],
   ['a patch', 'PATCH', `${configMaps}/old`, { data: { a: 'b' } }, merge],
   ['a delete', 'DELETE', `${configMaps}/old`, undefined, {}],
-  ['a delete of all', 'DELETE', configMaps, undefined, {}],
+  ['a delete of a collection', 'DELETE', configMaps, undefined, {}],
   ['an eviction', 'POST', `${pods}/old/eviction`, { metadata: { name: 'old' } }, {}],
 ] as const
 
 const writesToWidgets = [
   ['a create', 'POST', widgets, newWidget, {}],
-  ['an apply of what is new', 'PATCH', `${widgets}/late?fieldManager=me`, newWidget, apply],
+  ['an apply of a new object', 'PATCH', `${widgets}/late?fieldManager=me`, newWidget, apply],
   ['an apply', 'PATCH', `${widgets}/old?fieldManager=me`, { ...newWidget, metadata: { name: 'old' } }, apply],
   ['a patch', 'PATCH', `${widgets}/old`, { spec: { replicas: 3 } }, merge],
   ['a patch of the status', 'PATCH', `${widgets}/old/status`, { status: { x: 1 } }, merge],

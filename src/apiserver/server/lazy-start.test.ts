@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { createWakingServer } from './lazy-start.ts'
 
@@ -20,7 +21,7 @@ function builder({ failures = 0 } = {}): { readonly build: () => Promise<ApiServ
     async build(): Promise<ApiServer> {
       counted.calls++
       await Promise.resolve()
-      if (counted.calls <= failures) throw new MusterError('StorageFailed', 'the disk is full.')
+      if (counted.calls <= failures) throw new MusterError(apiserverErrors.StorageFailed, 'the disk is full.')
       return createApiServer({ clock: virtualClock() })
     },
   }

@@ -3,7 +3,7 @@
  * server are loaded.
  */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
-import { describeError } from '../../kube/errors.ts'
+import { describeError } from '../../kube/muster-error.ts'
 import type { Peer } from '../access/authenticate.ts'
 import type { ApiServer, ReadBody, ServedApi } from './api-server.ts'
 

@@ -4,7 +4,8 @@
  */
 import { systemRandom } from '../../clock/random.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
-import { describeError, MusterError } from '../../kube/errors.ts'
+import { apiserverErrors } from '../errors.ts'
+import { describeError, MusterError } from '../../kube/muster-error.ts'
 import { createAccess } from '../access/access.ts'
 import type { Peer } from '../access/authenticate.ts'
 import { policyFromRecord } from '../bootstrap/bootstrap-policy.ts'
@@ -24,7 +25,6 @@ import { openFolder } from '../storage/journal/folder.ts'
 import type { Journal, JournalOwner, SnapshotEntry } from '../storage/journal/journal.ts'
 import type { JournalEntry } from '../storage/journal/recovery.ts'
 import { dnsLabel } from '../../kube/validation/name-validation.ts'
-import { noRecall } from '../../kube/recall.ts'
 import { internal, StatusError } from '../errors/status-error.ts'
 import { answerText, errorResponse } from '../representation/representation.ts'
 import { parseTarget, type RequestTarget } from '../access/request-target.ts'
@@ -87,10 +87,12 @@ interface Created {
 export function createServer(options: ApiServerOptions, source: WritePathSource, journal?: JournalWriter): Created {
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, historyBytes } = options
   const { watchBuffer = 10_000, watchBufferBytes = 64 * 1024 * 1024, bookmarkMs = defaultBookmarkMs } = options
-  const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
+  const { controllerManager = true, collectGarbage = true, rootCa = '' } = options
+  const { serviceAccounts = false } = options
   // Checked now: otherwise an invalid key would only fail the first token request, long after the start.
   if (options.access?.signingKey !== undefined) readSigningKey(options.access.signingKey, 'the signing key')
-  const controllers: CoreControllerOptions = { collectGarbage, serviceAccounts, rootCa }
+  const controllers: CoreControllerOptions = { controllerManager, collectGarbage, serviceAccounts, rootCa }
+  const disabled = disabledPlugins(options)
   const states = new Map<string, ClusterState>()
   const workloads = new Map<string, ReturnType<Workloads>>()
 
@@ -132,9 +134,9 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       watchBuffer,
       watchBufferBytes,
       bookmarkMs,
-      recall,
       writePath,
-      admission: () => (plugins ??= loadedWritePath?.admissionPlugins(controllers) ?? []),
+      admission: () => (plugins ??= loadedWritePath?.admissionPlugins({ disabled }) ?? []),
+      serviceRange: options.serviceRange ?? '10.0.0.0/16',
       webhooks: options.webhooks ?? createWebhookCaller({ storage, clock }),
     }
     states.set(name, state)
@@ -143,7 +145,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   }
   const readyState = (name: string): ClusterState => {
     const state = stateOf(name)
-    if (isEmpty(state)) seed(state, serviceAccounts ? rootCa : undefined)
+    if (isEmpty(state)) seed(state, { aggregated: controllerManager, rootCa: serviceAccounts ? rootCa : undefined })
     if (options.workloads && !workloads.has(name)) workloads.set(name, options.workloads(state))
     return state
   }
@@ -248,6 +250,17 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   }
 }
 
+/** Pods need no service account where no controller creates one; no usage of a quota is known where no controller counts. */
+function disabledPlugins({
+  disableAdmissionPlugins,
+  serviceAccounts,
+  controllerManager = true,
+}: ApiServerOptions): Set<string> {
+  const disabled = new Set(disableAdmissionPlugins ?? (serviceAccounts ? [] : ['ServiceAccount']))
+  if (!controllerManager) disabled.add('ResourceQuota')
+  return disabled
+}
+
 /** Every cluster that has been initialized has namespaces. */
 function isEmpty({ storage }: ClusterState): boolean {
   return storage.table('namespaces').size === 0
@@ -269,7 +282,7 @@ function restoreEntry(storage: Storage, entry: JournalEntry): void {
   const bootstrap = policyFromRecord(entry.bootstrap)
   if (!bootstrap)
     throw new MusterError(
-      'StorageDamaged',
+      apiserverErrors.StorageDamaged,
       'the journal uses a bootstrap policy that this version of Muster does not have.',
     )
   storage.restoreBootstrap(bootstrap)
@@ -305,7 +318,8 @@ async function handle(
     // Neither writers nor readers may see a state that a crash could still undo, or that has been undone.
     const kept = storage.durable()
     if (kept) await kept
-    if (storage.losses > losses) throw new MusterError('StorageFailed', 'changes were reverted during this request.')
+    if (storage.losses > losses)
+      throw new MusterError(apiserverErrors.StorageFailed, 'changes were reverted during this request.')
     return answered
   } catch (error) {
     const failure = error instanceof StatusError ? error : internal(describeError(error))

@@ -9,7 +9,7 @@ import { isReview, review } from '../subresources/reviews.ts'
 import { startRoleAggregation } from '../controllers/role-aggregation.ts'
 import { checkAdmission } from '../cluster/admission.ts'
 import { admissionPlugins } from '../admission/plugins.ts'
-import { trackQuotas } from '../admission/quota-ledger.ts'
+import { trackQuotas } from '../admission/quota/quota-ledger.ts'
 import { startApiServiceController } from '../controllers/api-service.ts'
 import { bindPod } from '../subresources/binding.ts'
 import { type ApiCall, checkVerb, getObject } from '../cluster/call.ts'
@@ -25,7 +25,7 @@ import type { Route } from '../catalog/route.ts'
 import { startServiceAccountController } from '../controllers/service-accounts.ts'
 import { findObject, type WritePath } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { defaultPropagation } from '../kinds/strategy.ts'
+import { defaultPropagation } from '../kinds/strategy/strategy.ts'
 import { onSubresource } from '../subresources/subresources.ts'
 import { updateResource } from '../write/update.ts'
 import { oneAtVersion } from '../catalog/versions.ts'
@@ -54,11 +54,11 @@ export const writePath: WritePath = {
     recordUpdate(state, writing, undefined, withoutSystemFields(writing, object))
   },
   admissionPlugins,
-  startControllers(state, { collectGarbage, serviceAccounts, rootCa }) {
-    startCoreControllers(state, { collectGarbage })
-    startRoleAggregation(state)
-    trackQuotas(state)
-    if (collectGarbage) startApiServiceController(state)
+  startControllers(state, { controllerManager, collectGarbage, serviceAccounts, rootCa }) {
+    startCoreControllers(state, { controllerManager, collectGarbage })
+    if (controllerManager) startRoleAggregation(state)
+    if (controllerManager) trackQuotas(state)
+    if (collectGarbage || !controllerManager) startApiServiceController(state)
     if (serviceAccounts) startServiceAccountController(state, rootCa)
   },
 }

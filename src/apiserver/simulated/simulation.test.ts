@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { condition, simulated, template, webSelector } from '../../../test/simulated.ts'
+import { condition, openSimulatedCluster, template, webSelector } from '../../../test/simulated-cluster.ts'
 import { simulatedNodes, simulatedWorkloads } from './simulation.ts'
 
 describe('simulated workloads', () => {
   it('run a Deployment: ReplicaSet, pods, nodes, ready, available', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create('Deployment', 'web', { spec: { replicas: 3, selector: webSelector, template: template() } })
     await cluster.seconds(3)
     const deployment = await cluster.get('Deployment', 'web')
@@ -30,7 +30,7 @@ describe('simulated workloads', () => {
   })
 
   it('write nothing but leases for a whole day if nothing changes', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create('Deployment', 'web', { spec: { replicas: 5, selector: webSelector, template: template() } })
     await cluster.create('StatefulSet', 'db', {
       spec: {
@@ -54,7 +54,7 @@ describe('simulated workloads', () => {
   })
 
   it('continue where they were after a restart', async () => {
-    const cluster = await simulated({ nodes: simulatedNodes(2) })
+    const cluster = await openSimulatedCluster({ nodes: simulatedNodes(2) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 4, selector: webSelector, template: template() } })
     await cluster.clock.advance(300)
     cluster.stop()
@@ -68,7 +68,7 @@ describe('simulated workloads', () => {
 
   it('are deterministic for the same seed', async () => {
     const run = async (): Promise<readonly unknown[]> => {
-      const cluster = await simulated({}, 42)
+      const cluster = await openSimulatedCluster({}, 42)
       await cluster.create('Deployment', 'web', { spec: { replicas: 6, selector: webSelector, template: template() } })
       await cluster.seconds(5)
       return (await cluster.list('Pod')).map(({ metadata, spec }) => [metadata.name, metadata.uid, spec?.nodeName])
@@ -77,7 +77,7 @@ describe('simulated workloads', () => {
   })
 
   it('delete all dependents with their owner', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create('Deployment', 'web', { spec: { replicas: 3, selector: webSelector, template: template() } })
     await cluster.seconds(3)
     await cluster.remove('Deployment', 'web')
@@ -87,7 +87,7 @@ describe('simulated workloads', () => {
   })
 
   it('adopt a matching pod, and replace one that was relabelled', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create(
       'Pod',
       'stray',
@@ -106,7 +106,7 @@ describe('simulated workloads', () => {
   })
 
   it('report why pods cannot be created, and create them once they can', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     const spec = { replicas: 2, selector: webSelector, template: template({}, { priorityClassName: 'missing' }) }
     await cluster.create('Deployment', 'web', { spec })
     await cluster.seconds(5)
@@ -119,7 +119,7 @@ describe('simulated workloads', () => {
   })
 
   it('start many pods at once', async () => {
-    const cluster = await simulated({ nodes: simulatedNodes(5) })
+    const cluster = await openSimulatedCluster({ nodes: simulatedNodes(5) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 500, selector: webSelector, template: template() } })
     await cluster.seconds(5)
     const { status } = await cluster.get('Deployment', 'web')
@@ -129,7 +129,7 @@ describe('simulated workloads', () => {
   })
 
   it('delete events after an hour', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create('Pod', 'first', { spec: { containers: [{ name: 'main', image: 'x' }] } })
     await cluster.seconds(4000)
     await cluster.create('Pod', 'second', { spec: { containers: [{ name: 'main', image: 'x' }] } })
@@ -139,7 +139,7 @@ describe('simulated workloads', () => {
   })
 
   it('run ReplicationControllers too', async () => {
-    const cluster = await simulated()
+    const cluster = await openSimulatedCluster()
     await cluster.create('ReplicationController', 'old', {
       spec: { replicas: 2, selector: { app: 'web' }, template: template() },
     })

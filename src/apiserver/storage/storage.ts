@@ -10,7 +10,7 @@
  */
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
 import type { BootstrapObjects, BootstrapPlace } from './bootstrap-objects.ts'
-import { sizeOf } from '../codec/object-size.ts'
+import { objectText } from '../codec/object-text.ts'
 
 /** A stored object: it has a name, a uid and the revision of its last change. */
 export interface StoredObject extends UntypedObject {
@@ -29,7 +29,8 @@ export interface StorageChange {
 
 /** Called for each change of a table, synchronously and in order. */
 interface StorageListener {
-  change(change: StorageChange): void
+  /** `size`: that of the object, in characters of its text. */
+  change(change: StorageChange, size: number): void
   /**
    * No more changes follow: the resource is no longer served, or the server stops. With `isUndone`, the latest changes
    * were reverted, and must not be delivered.
@@ -364,12 +365,13 @@ class MemoryTable implements StorageTable {
 
   record(change: StorageChange): void {
     this.#set(keyOfObject(change.object), change.type === 'DELETED' ? undefined : change.object)
-    const bytes = sizeOf(change.object)
+    // The text is cached: the response and the watches need it too.
+    const bytes = objectText(change.object).length
     this.#history.push({ change, bytes })
     this.#grow(bytes)
     // Trimmed rarely and by half, so that recording stays cheap.
     if (this.#history.length > 2 * this.#limit) this.#drop(this.#history.length - this.#limit)
-    for (const listener of this.#listeners) listener.change(change)
+    for (const listener of this.#listeners) listener.change(change, bytes)
   }
 
   /** Drops the older half of the history, by bytes. */

@@ -1,6 +1,6 @@
 /** `pods/NAME/binding`: a scheduler assigns a pod to a node. The assignment is final. */
 import type { TransportResponse } from '../../transport/transport.ts'
-import { type Condition, setCondition } from '../../kube/condition.ts'
+import { type Condition, setCondition } from '../../kube/meta/condition.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { admitObject, checkAdmission } from '../cluster/admission.ts'

@@ -3,11 +3,11 @@
  * many disruptions are allowed; an eviction only decrements that number.
  */
 import type { TransportResponse } from '../../transport/transport.ts'
-import { type Condition, setCondition } from '../../kube/condition.ts'
+import { type Condition, setCondition } from '../../kube/meta/condition.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { formatTime } from '../../kube/duration.ts'
-import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
+import { formatTime } from '../../kube/units/duration.ts'
+import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector/selector.ts'
 import { admitObject, checkAdmission } from '../cluster/admission.ts'
 import { type ApiCall, existing } from '../cluster/call.ts'
 import { commit } from '../write/change.ts'

@@ -4,7 +4,7 @@
  */
 import { invalidShown, requiredValue } from '../../kube/validation/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { badRequest, type Cause, invalid, StatusError } from '../errors/status-error.ts'

@@ -5,7 +5,7 @@
 import { invalidShown } from '../../kube/validation/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
 import { builtinDefinitions, builtinSchema } from '../../kube/builtin.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { parseApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'

@@ -8,9 +8,9 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { resolveSchema, type Schema } from '../../kube/schema.ts'
 import { qualifiedPlural, StatusError } from '../errors/status-error.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { withoutNullMembers } from '../kinds/absent.ts'
+import { withoutNullMembers } from '../kinds/strategy/absent.ts'
 import { clusterKinds } from './cluster-kinds.ts'
-import type { KindContext } from '../kinds/kind-rules.ts'
+import type { KindContext } from '../kinds/strategy/kind-rules.ts'
 import { workloadKinds } from './workload-kinds.ts'
 
 const served = builtinResources()

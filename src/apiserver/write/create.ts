@@ -1,7 +1,7 @@
 /** Create: validates a new object, and sets its name and all fields that the server controls. */
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import type { Json } from '../../kube/json.ts'
-import { generateName } from '../../kube/name.ts'
+import { generateName } from '../../kube/meta/name.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from '../cluster/admission.ts'
 import { isDefinedAsBefore, type ServedResource } from '../catalog/catalog.ts'
@@ -16,7 +16,7 @@ import { alreadyExists, forbidden, invalid, noSuchResource, StatusError } from '
 import { type ClusterState, findObject } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import { storedForm, zeroOf } from '../codec/struct-form.ts'
-import { checksMetadataLast, countsGenerations, hasFreeFinalizers } from '../kinds/strategy.ts'
+import { checksMetadataLast, countsGenerations, hasFreeFinalizers } from '../kinds/strategy/strategy.ts'
 import { oneAtVersion } from '../catalog/versions.ts'
 import {
   admissionOf,
@@ -31,7 +31,7 @@ import {
 
 /** `isPlain`: a POST, not an update or apply that creates the object. */
 export async function create(state: ClusterState, writing: Writing, body: Json, isPlain = true): Promise<StoredObject> {
-  const object = decode(writing, body, state.recall)
+  const object = decode(writing, body)
   checkIdentity(writing, object)
   const clean = withoutSystemFields(writing, object)
   const owned = recordUpdate(state, writing, undefined, clean)

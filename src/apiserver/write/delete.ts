@@ -4,8 +4,8 @@
  * handles.
  */
 import { builtinDefinitions } from '../../kube/builtin.ts'
-import { isReleased } from '../../kube/deletion.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { isReleased } from '../../kube/meta/deletion.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { Status, UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
@@ -16,7 +16,7 @@ import { crdTable } from '../crd/definition-rules.ts'
 import { badRequest, conflict, invalidOptions } from '../errors/status-error.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { defaultPropagation, returnsDeleted } from '../kinds/strategy.ts'
+import { defaultPropagation, returnsDeleted } from '../kinds/strategy/strategy.ts'
 import { isDryRun } from './writing.ts'
 
 export const orphanFinalizer = 'orphan'

@@ -6,19 +6,19 @@ import { applyObject } from '../../kube/apply/apply.ts'
 import { ApplyConflict } from '../../kube/apply/conflict.ts'
 import { checkConforms } from '../../kube/apply/conformance.ts'
 import { shapeOf } from '../../kube/apply/shape.ts'
-import { isMusterError } from '../../kube/errors.ts'
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
-import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../../kube/json-patch.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../../kube/patch/json-patch.ts'
 import { formatApiVersion, type GroupVersionKind } from '../../kube/kind.ts'
-import { applyMergePatch } from '../../kube/merge-patch.ts'
+import { applyMergePatch } from '../../kube/patch/merge-patch.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { applyStrategicMerge } from '../../kube/strategic-merge.ts'
+import { applyStrategicMerge } from '../../kube/patch/strategic-merge.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
 import { change, checkVersion } from './change.ts'
 import { createOwned, withoutSystemFields } from './create.ts'
 import { noticedInYaml } from '../codec/duplicate-keys.ts'
 import { goMismatch, jsonName } from '../codec/go-decoding.ts'
-import { textOnce } from '../codec/object-text.ts'
 import { patchRefusal } from '../errors/patch-error.ts'
 import type { SchemaOfKind } from '../codec/prune.ts'
 import { forbiddenField, requiredField } from '../../kube/validation/field-error.ts'
@@ -36,9 +36,9 @@ import { scaleOf, withScale } from '../catalog/scale.ts'
 import { applyScale, scaleKind, scaleMerge } from './scale-apply.ts'
 import { resetFields } from './reset-fields.ts'
 import { type ClusterState, findObject } from '../cluster/state.ts'
-import { isCreatedByStatus, isCreatedByUpdate } from '../kinds/strategy.ts'
+import { isCreatedByStatus, isCreatedByUpdate } from '../kinds/strategy/strategy.ts'
 import { replacement, type Updated } from './update.ts'
-import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing, writingText } from './writing.ts'
+import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing } from './writing.ts'
 
 const jsonPatch = 'application/json-patch+json'
 const mergePatch = 'application/merge-patch+json'
@@ -170,7 +170,7 @@ function patched(served: ServedResource, current: JsonObject, body: Json, type: 
     if (type === jsonPatch) checkDepth(result)
     return result
   } catch (error) {
-    if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
+    if (!isMusterError(error, kubeErrors.PatchTestFailed, kubeErrors.InvalidPatch)) throw error
     if (type === strategicPatch && error.message.includes('$patch')) throw new StatusError(500, '', error.message)
     if (type === strategicPatch && /merge key|elements of several types|RawExtension/.test(error.message)) {
       throw new StatusError(500, '', error.message)
@@ -240,19 +240,12 @@ async function apply(state: ClusterState, writing: Writing, body: Json, applying
     ...identified,
     metadata: { ...identified.metadata, name, ...(served.namespaced && namespace !== undefined && { namespace }) },
   }
-  const inputOf = (live: UntypedObject | undefined): string =>
-    `apply ${writingText(state, writing)} ${force} ${live ? textOnce(live) : ''} ${stringifyJson(applied)}`
   if (!findObject(state, served, namespace, name)) {
     if (writing.subresource !== '' && !isCreatedByUpdate(served) && !isCreatedByStatus(served))
       throw notFound(served, name)
-    const fresh = state.recall(
-      () => inputOf(undefined),
-      () => {
-        const options = { ...ownershipOf(state, writing), live: undefined, applied, force }
-        const merge = (): UntypedObject => applyObject<UntypedObject>(options)
-        return converted(served, withStatusErrors(merge, served, identified), identified)
-      },
-    )
+    const options = { ...ownershipOf(state, writing), live: undefined, applied, force }
+    const merge = (): UntypedObject => applyObject<UntypedObject>(options)
+    const fresh = converted(served, withStatusErrors(merge, served, identified), identified)
     report()
     const { uid } = applied.metadata
     if (uid) {
@@ -263,15 +256,11 @@ async function apply(state: ClusterState, writing: Writing, body: Json, applying
     return { object: await createOwned(state, writing, clean, false), isNew: true }
   }
   const object = await change(state, writing, (live) => {
-    const { managedFields, outcome } = state.recall(
-      () => inputOf(live),
-      () => {
-        const options = { ...ownershipOf(state, writing), live, applied, force }
-        const merge = (): UntypedObject => applyObject<UntypedObject>(options)
-        const merged = withStatusErrors(merge, served, identified, live)
-        return { managedFields: merged.metadata.managedFields, outcome: converted(served, merged, identified) }
-      },
-    )
+    const options = { ...ownershipOf(state, writing), live, applied, force }
+    const merge = (): UntypedObject => applyObject<UntypedObject>(options)
+    const merged = withStatusErrors(merge, served, identified, live)
+    const { managedFields } = merged.metadata
+    const outcome = converted(served, merged, identified)
     report()
     const settled = resetFields(writing, live, outcome)
     // Of several conflicts, that of the resourceVersion is reported last.
@@ -329,7 +318,7 @@ function nonconformity(
     checkConforms(object as unknown as JsonObject, shapeOf(schema, definitions), { allowDuplicates })
     return undefined
   } catch (error) {
-    if (isMusterError(error, 'SchemaMismatch')) return error.message
+    if (isMusterError(error, kubeErrors.SchemaMismatch)) return error.message
     throw error
   }
 }
@@ -349,8 +338,8 @@ function withStatusErrors<T>(
       const causes = error.conflicts.map(({ field, message }) => ({ reason: 'FieldManagerConflict', message, field }))
       throw new StatusError(409, 'Conflict', error.message, { causes })
     }
-    if (isMusterError(error, 'InvalidObject')) throw badRequest(error.message)
-    if (!isMusterError(error, 'SchemaMismatch', 'InvalidFieldSet')) throw error
+    if (isMusterError(error, kubeErrors.InvalidObject)) throw badRequest(error.message)
+    if (!isMusterError(error, kubeErrors.SchemaMismatch, kubeErrors.InvalidFieldSet)) throw error
     const type = `${served.group}/${served.version}, Kind=${served.kind}`
     const isManaged = (live?.metadata.managedFields ?? []).length > 0
     const isLive = live !== undefined && (!isManaged || nonconformity(served, applied, false) === undefined)

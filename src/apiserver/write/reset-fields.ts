@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { keepsMetadataFromStatus } from '../kinds/strategy.ts'
+import { keepsMetadataFromStatus } from '../kinds/strategy/strategy.ts'
 import type { Writing } from './writing.ts'
 
 /** `object` with all fields that this endpoint cannot change reset to their live values. */

@@ -9,7 +9,7 @@ import { ownersAfterScale } from './scale-owners.ts'
 import { resetFields } from './reset-fields.ts'
 import { type ClusterState, findObject } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { isCreatedByUpdate, needsVersion } from '../kinds/strategy.ts'
+import { isCreatedByUpdate, needsVersion } from '../kinds/strategy/strategy.ts'
 import { checkIdentity, decode, recordUpdate, type Writing } from './writing.ts'
 
 export interface Updated {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../kube/object.ts'
 import { structForm } from '../codec/struct-form.ts'
-import type { KindContext } from '../kinds/kind-rules.ts'
+import type { KindContext } from '../kinds/strategy/kind-rules.ts'
 import { workloadKinds } from './workload-kinds.ts'
 
 const kinds: Readonly<Record<string, readonly [string, string]>> = {

@@ -1,13 +1,13 @@
 /** The rules of pods and of the kinds that create them. */
-import { controllerRevision } from '../kinds/controller-revision.ts'
-import { cronJob } from '../kinds/cron-job.ts'
-import { daemonSet } from '../kinds/daemon-set.ts'
-import { deploymentRules, replicaSet } from '../kinds/deployment.ts'
-import { job } from '../kinds/job.ts'
-import type { KindRules } from '../kinds/kind-rules.ts'
-import { pod, podTemplate } from '../kinds/pod.ts'
-import { replicationController } from '../kinds/replication-controller.ts'
-import { statefulSet } from '../kinds/stateful-set.ts'
+import { controllerRevision } from '../kinds/workload/controller-revision.ts'
+import { cronJob } from '../kinds/workload/cron-job.ts'
+import { daemonSet } from '../kinds/workload/daemon-set.ts'
+import { deploymentRules, replicaSet } from '../kinds/workload/deployment.ts'
+import { job } from '../kinds/workload/job.ts'
+import type { KindRules } from '../kinds/strategy/kind-rules.ts'
+import { pod, podTemplate } from '../kinds/workload/pod.ts'
+import { replicationController } from '../kinds/workload/replication-controller.ts'
+import { statefulSet } from '../kinds/workload/stateful-set.ts'
 
 export const workloadKinds: ReadonlyMap<string, KindRules> = new Map<string, KindRules>([
   ['pods', pod],

@@ -1,7 +1,6 @@
 /** A write request: its body, and the answer with its warnings. */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
-import type { Recall } from '../../kube/recall.ts'
 import type { ApiCall } from '../cluster/call.ts'
 import {
   type KeyScan,
@@ -48,14 +47,14 @@ const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
   PATCH: 'PatchOptions',
 }
 
-export function startWriting({ state, request, route, query, user, dressing, warnings }: ApiCall): WriteAnswering {
+export function startWriting({ request, route, query, user, dressing, warnings }: ApiCall): WriteAnswering {
   const userAgent = request.headers['user-agent']
   const writing = writingOf(route, {
     query,
     userAgent: typeof userAgent === 'string' ? userAgent : '',
     user,
     optionsKind: optionsKinds[request.method] ?? 'UpdateOptions',
-    scan: () => scanOf(request, state.recall),
+    scan: () => scanOf(request),
     warn: (text) => void warnings.add(text),
   })
   const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
@@ -78,20 +77,14 @@ export function startWriting({ state, request, route, query, user, dressing, war
 const nothingTwice: KeyScan = { duplicates: [], order: [] }
 
 /** Protobuf has no duplicate keys; an apply patch reports its own. */
-function scanOf(request: TransportRequest, recall: Recall): KeyScan {
+function scanOf(request: TransportRequest): KeyScan {
   const type = contentType(request.headers)
   if (type === 'application/yaml') return { ...nothingTwice, before: yamlFindings.get(request) }
   if (request.body === undefined || !type.endsWith('json')) return nothingTwice
   const text = textOfBody(request)
-  return recall(
-    () => `${type} ${text}`,
-    () => {
-      const value = parseJson(text)
-      if (type === 'application/json-patch+json') return scanJsonPatch(text, value)
-      // If the parsed body serializes to the same text, the parser has dropped no duplicate key.
-      if (stringifyJson(value) === text) return nothingTwice
-      return type === 'application/json' ? scanKeys(text) : scanMergePatch(text)
-    },
-    'scan',
-  )
+  const value = parseJson(text)
+  if (type === 'application/json-patch+json') return scanJsonPatch(text, value)
+  // If the parsed body serializes to the same text, the parser has dropped no duplicate key.
+  if (stringifyJson(value) === text) return nothingTwice
+  return type === 'application/json' ? scanKeys(text) : scanMergePatch(text)
 }

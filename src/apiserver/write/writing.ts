@@ -4,9 +4,10 @@
  */
 import { type ConvertObject, updateObject, type ManagedWriteOptions } from '../../kube/apply/apply.ts'
 import { type FieldSet, fieldSet } from '../../kube/apply/field-set.ts'
-import { formatTime } from '../../kube/duration.ts'
-import { quoteGo } from '../../kube/go-text.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { formatTime } from '../../kube/units/duration.ts'
+import { quoteGo } from '../../kube/go/go-text.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '../../kube/kind.ts'
 import { messageOfKind } from '../../kube/protobuf/table.ts'
@@ -14,19 +15,17 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
 import type { Identity } from '../access/identity.ts'
 import type { AdmissionRequest } from '../cluster/admission.ts'
-import type { KindContext } from '../kinds/kind-rules.ts'
+import type { KindContext } from '../kinds/strategy/kind-rules.ts'
 import { kindConversion } from '../catalog/conversions.ts'
 import { rulesOf } from './kinds.ts'
 import type { KeyScan } from '../codec/duplicate-keys.ts'
 import { goMismatch, jsonName } from '../codec/go-decoding.ts'
 import { invalidField as invalidValue, tooLong, unsupported } from '../../kube/validation/field-error.ts'
-import { textOnce } from '../codec/object-text.ts'
 import { pruneUnknownFields, type SchemaOfKind } from '../codec/prune.ts'
-import { recallIdentity, noRecall, type Recall } from '../../kube/recall.ts'
 import { badRequest, type Cause, invalid, invalidOptions, StatusError } from '../errors/status-error.ts'
 import type { Route } from '../catalog/route.ts'
 import type { ClusterState } from '../cluster/state.ts'
-import { keepsMetadataFromStatus } from '../kinds/strategy.ts'
+import { keepsMetadataFromStatus } from '../kinds/strategy/strategy.ts'
 import { structForm } from '../codec/struct-form.ts'
 
 export interface Writing extends Route {
@@ -118,13 +117,9 @@ function validationOf(value: string | null, optionsKind: string): Writing['valid
 }
 
 /** A body as an object of the written kind: known fields only, of the right types, defaulted. */
-export function decode(writing: Writing, body: Json, recall: Recall = noRecall): UntypedObject {
+export function decode(writing: Writing, body: Json): UntypedObject {
   const { served, validation } = writing
-  const { object, unknown } = recall(
-    () => stringifyJson(body),
-    () => read(served, identify(served, body, validation)),
-    `decode ${servedText(served)} ${validation}`,
-  )
+  const { object, unknown } = read(served, identify(served, body, validation))
   reportDecodingProblems(writing, unknown)
   return object
 }
@@ -139,16 +134,6 @@ function read(
   // Custom objects are validated by their schema later, after mutating admission.
   if (!served.custom) checkTypes(served, object)
   return { object: withDefaults(served, object as unknown as UntypedObject), unknown }
-}
-
-/** The part of a memo key that identifies a kind. */
-function servedText({ table, version, schema, hasStatus }: ServedResource): string {
-  return `${table} ${version} ${hasStatus} ${recallIdentity(schema)}`
-}
-
-/** The part of a memo key that identifies a write, except for its body. */
-export function writingText({ clock }: ClusterState, { served, manager, subresource }: Writing): string {
-  return `${servedText(served)} ${stringifyJson([manager, subresource, formatTime(clock.now())])}`
 }
 
 /** The object with defaults. */
@@ -415,18 +400,6 @@ export function recordUpdate(
   live: UntypedObject | undefined,
   updated: UntypedObject,
 ): UntypedObject {
-  return state.recall(
-    () => `update ${writingText(state, writing)} ${live ? textOnce(live) : ''} ${stringifyJson(updated)}`,
-    () => withRecord(state, writing, live, updated),
-  )
-}
-
-function withRecord(
-  state: ClusterState,
-  writing: Writing,
-  live: UntypedObject | undefined,
-  updated: UntypedObject,
-): UntypedObject {
   try {
     const shown = asShown(writing.served, updated)
     const owned = updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated: shown })
@@ -436,7 +409,7 @@ function withRecord(
     return { ...updated, metadata: { ...metadata, ...(managedFields && { managedFields }) } }
   } catch (error) {
     // A list with duplicate keys is stored like any other; only its field ownership is not tracked.
-    if (!isMusterError(error, 'SchemaMismatch')) throw error
+    if (!isMusterError(error, kubeErrors.SchemaMismatch)) throw error
     const { managedFields: _sent, ...metadata } = updated.metadata
     const managedFields = live?.metadata.managedFields
     return { ...updated, metadata: { ...metadata, ...(managedFields && { managedFields }) } }

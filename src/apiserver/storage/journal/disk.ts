@@ -8,7 +8,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { makeFolder } from '../../../system/folder.ts'
 import { lockFolder as tryLockFolder } from '../../../system/folder-lock.ts'
-import { MusterError } from '../../../kube/errors.ts'
+import { apiserverErrors } from '../../errors.ts'
+import { MusterError } from '../../../kube/muster-error.ts'
 
 export interface DiskFile {
   /** Appends to the file. After an error, any part of the bytes may have been written. */
@@ -37,7 +38,7 @@ export interface Disk {
 export function lockDataFolder(folder: string): () => void {
   makeFolder(folder, 0o700)
   const lock = tryLockFolder(folder)
-  if ('holder' in lock) throw new MusterError('StorageInUse', `${folder} is used by ${lock.holder}.`)
+  if ('holder' in lock) throw new MusterError(apiserverErrors.StorageInUse, `${folder} is used by ${lock.holder}.`)
   return () => lock.release()
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FaultyDisk, faultyDisk } from '../../../../test/faulty-disk.ts'
-import { MusterError } from '../../../kube/errors.ts'
+import { MusterError } from '../../../kube/muster-error.ts'
 import type { StorageChange, StoredObject } from '../storage.ts'
 import { encodeFrame } from './frame.ts'
 import { type Journal, type JournaledChange, openJournal } from './journal.ts'

@@ -10,7 +10,8 @@
  * When a write fails (a full disk), its changes are passed to the owner to be reverted: memory is never ahead of the
  * disk, except for changes that no client has seen.
  */
-import { MusterError } from '../../../kube/errors.ts'
+import { apiserverErrors } from '../../errors.ts'
+import { MusterError } from '../../../kube/muster-error.ts'
 import { stringifyJson } from '../../../kube/json.ts'
 import type { BootstrapObjects } from '../bootstrap-objects.ts'
 import type { RecordedChange } from '../storage.ts'
@@ -147,7 +148,7 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     pending = []
     next = Promise.withResolvers<void>()
     const why = `a change could not be written: ${reasonOf(error)}.`
-    const failure = broken ?? new MusterError('StorageFailed', why, { cause: error })
+    const failure = broken ?? new MusterError(apiserverErrors.StorageFailed, why, { cause: error })
     owner.lost(lost)
     for (const waiting of [commit, later]) {
       // There may be no waiter: avoid an unhandled rejection.
@@ -163,7 +164,9 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
       await cutTo(torn, size)
     } catch (cause) {
       // The data after the last valid frame is unknown now, so nothing may be appended.
-      broken = new MusterError('StorageFailed', `the journal cannot be repaired: ${reasonOf(cause)}.`, { cause })
+      broken = new MusterError(apiserverErrors.StorageFailed, `the journal cannot be repaired: ${reasonOf(cause)}.`, {
+        cause,
+      })
     }
   }
 

@@ -2,7 +2,8 @@
  * Recovery: reads the journal. A write that was incomplete when the process died is cut off: it was never acknowledged.
  * Any other invalid data is damage: recovery fails with the file and the offset, and nothing is served.
  */
-import { MusterError } from '../../../kube/errors.ts'
+import { apiserverErrors } from '../../errors.ts'
+import { MusterError } from '../../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../../kube/json.ts'
 import type { StoredObject } from '../storage.ts'
 import type { Disk } from './disk.ts'
@@ -67,7 +68,7 @@ export async function recover(disk: Disk): Promise<Recovered> {
     if (isNew || segments.includes(number)) continue
     const isAll = snapshot === undefined && number === 1
     const what = isAll ? `${segmentName('snapshot', segments[0]!)}, or all before it,` : segmentName('segment', number)
-    throw new MusterError('StorageDamaged', `${what} is missing.`)
+    throw new MusterError(apiserverErrors.StorageDamaged, `${what} is missing.`)
   }
 
   const payloads: Payload[] = []
@@ -104,7 +105,7 @@ export async function recover(disk: Disk): Promise<Recovered> {
     segmentBytes = wholeBytes
     tornBytes = torn
   }
-  if (isEnded) throw new MusterError('StorageDamaged', `${segmentName('segment', last + 1)} is missing.`)
+  if (isEnded) throw new MusterError(apiserverErrors.StorageDamaged, `${segmentName('segment', last + 1)} is missing.`)
   return { entries: entriesOf(payloads), segment: last, segmentBytes, sequence, tornBytes, tornEnds }
 }
 
@@ -152,5 +153,5 @@ function entryOf(record: Json): JournalEntry | undefined {
 }
 
 function damaged(name: string, at: number, why = `at byte ${at}`): MusterError {
-  return new MusterError('StorageDamaged', `${name} is damaged: ${why}.`)
+  return new MusterError(apiserverErrors.StorageDamaged, `${name} is damaged: ${why}.`)
 }
