@@ -3,7 +3,8 @@
  * be stopped here; untrusted operators run in a worker or a process of their own.
  */
 import type { Clock } from '../clock/clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { operatorErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 
 interface AuthorCode {
   /** The place, for messages: `memcached, step CRChecker`. */
@@ -11,6 +12,8 @@ interface AuthorCode {
   readonly clock: Clock
   readonly timeoutMs: number
   readonly marks?: ThreadMarks | undefined
+  /** Whether it waits for a task, which has a time limit of its own. */
+  readonly isAside?: (() => boolean) | undefined
 }
 
 /**
@@ -29,17 +32,15 @@ export interface ThreadMarks {
 const frozenPattern =
   /read only property|not extensible|Cannot delete property|Cannot (?:assign|add) to|object is not extensible/
 
-export async function runAuthorCode<T>(
-  { place, clock, timeoutMs, marks }: AuthorCode,
-  run: () => T | Promise<T>,
-): Promise<T> {
+export async function runAuthorCode<T>(code: AuthorCode, run: () => T | Promise<T>): Promise<T> {
+  const { place, marks } = code
   let isAway = false
   try {
     const result = run()
     if (!isPromise(result)) return result
     isAway = true
     marks?.away()
-    return await within(result, place, clock, timeoutMs)
+    return await within(result, code)
   } catch (error) {
     throw explainAuthorError(error, place)
   } finally {
@@ -50,16 +51,18 @@ export async function runAuthorCode<T>(
 /** Explains a common mistake of authors. */
 export function explainAuthorError(error: unknown, place: string): unknown {
   if (error instanceof TypeError && frozenPattern.test(error.message)) {
-    return new MusterError('FrozenObject', `${place}: ${error.message}.`, { cause: error })
+    return new MusterError(operatorErrors.FrozenObject, `${place}: ${error.message}.`, { cause: error })
   }
   return error
 }
 
-function within<T>(result: Promise<T>, place: string, clock: Clock, timeoutMs: number): Promise<T> {
+function within<T>(result: Promise<T>, { place, clock, timeoutMs, isAside }: AuthorCode): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = clock.after(timeoutMs, () => {
-      reject(new MusterError('StepTimeout', `${place}: no result after ${timeoutMs} ms.`))
-    })
+    const giveUp = (): void => {
+      if (isAside?.()) timer = clock.after(timeoutMs, giveUp)
+      else reject(new MusterError(operatorErrors.StepTimeout, `${place}: no result after ${timeoutMs} ms.`))
+    }
+    let timer = clock.after(timeoutMs, giveUp)
     // A late rejection is handled here, so that it is not unhandled.
     result.then(resolve, reject).finally(() => timer.cancel())
   })

@@ -2,42 +2,67 @@
  * A controller reconciles the CRs of one kind. The author provides what is specific (dependents, a check, a status
  * report, a finalizer); steps, comparison, conditions and back-off are the kit's.
  */
-import type { ConditionUpdate } from '../kube/condition.ts'
-import { MusterError } from '../kube/errors.ts'
+import type { ConditionUpdate } from '../kube/meta/condition.ts'
+import type { ConfigSource, NeedsConfig } from './config.ts'
+import { operatorErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { KubeObject, Named, UntypedObject } from '../kube/object.ts'
 import type { BackOffOptions, ReconcileFailure } from './failure.ts'
 import { defaultBackOff } from './failure.ts'
 import {
   chainOf,
   checkVersions,
+  describeInput,
+  describeSelection,
   type ExactName,
   type Input,
   inputOf,
   kindsOf,
+  labelled,
   type LabelSelected,
   type DeclaredOutput,
+  type Unprojected,
   uniqueInputs,
   whole,
   type WholeKind,
-} from './input.ts'
+} from './view/input.ts'
 import type { Application } from './lifecycle/application.ts'
 import type { Live } from './live.ts'
-import type { Context, Dependent } from './dependent.ts'
-import { checkStepGraph, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
-import type { TypedResource } from './typed-resource.ts'
+import { checkInputFields } from './dependent/conformity.ts'
+import { managedByLabel, typingOf } from './dependent/desired.ts'
+import type { Context, Dependent } from './dependent/dependent.ts'
+import type { WithheldField } from './dependent/shared-fields.ts'
+import type { EmbeddedReport, Embedding } from './embedded/embedded-set.ts'
+import type { HeldObjects } from './embedded/held-objects.ts'
+import type { EventDraft } from './ledger.ts'
+import { checkOptionNames, type OptionNames } from './option-names.ts'
+import { standardSteps, type StepName } from './step-graph.ts'
+import type { Task } from './task/task.ts'
+import type { TaskResults } from './task/task-results.ts'
+import type { TypedResource } from '../kube/typed-resource.ts'
 
 /** The context of author code that may reach outside the cluster state: exec and HTTP fail in an offline run. */
-export interface LiveContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config> {
+export interface LiveContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config>, TaskResults {
   readonly live: Live
+  /** Live objects of any kind, for a controller that embeds some; undefined without a cluster. */
+  readonly held?: HeldObjects | undefined
 }
 
 /** The context at the end of a reconcile. */
 export interface ReportContext<CR extends KubeObject, Config = unknown> extends LiveContext<CR, Config> {
   /** The live object of a dependent; the first of N. */
-  own<T extends KubeObject>(this: void, resource: Dependent<CR, T>): T | undefined
+  own<T extends KubeObject>(this: void, dependent: Dependent<CR, T>): Named<T> | undefined
   /** All live objects of a dependent. */
-  all<T extends KubeObject>(this: void, resource: Dependent<CR, T>): readonly T[]
+  all<T extends KubeObject>(this: void, dependent: Dependent<CR, T>): readonly Named<T>[]
+  /** The fields of a shared dependent that are left to other field managers. */
+  withheld(this: void, dependent: Dependent<CR>): readonly WithheldField[]
+  /** The embedded objects; undefined if `embeds` was not asked, or embedded nothing. */
+  readonly embedded: EmbeddedReport | undefined
+  /** Requeues the CR after this time at the latest. */
+  requeueAfter(this: void, ms: number): void
+  /** An Event on the CR. Changes and failures have theirs already; equal ones are counted, not repeated. */
+  event(this: void, event: EventDraft): void
 }
 
 /** The author's part of the status. Conditions beside the standard ones belong here, too. */
@@ -60,15 +85,13 @@ export interface DesiredChild<CR extends KubeObject> {
 /** The context of an overridden step. */
 export interface StepContext<CR extends KubeObject, Config = unknown> extends ReportContext<CR, Config> {
   /** Adds a dependent for this CR alone; effective until ObjectsGetter. */
-  register(this: void, resource: Dependent<CR>): void
+  register(this: void, dependent: Dependent<CR> & NeedsConfig<Config>): void
   /** The desired objects, by subject; from Mutator on. */
   readonly wanted: ReadonlyMap<string, UntypedObject>
   /** Replaces the desired object of a subject; in Mutator. */
   want(this: void, subject: string, object: UntypedObject): void
   /** The failure that led to ErrorManager or GiveUpManager. */
   readonly failure: ReconcileFailure | undefined
-  /** Requeues the CR after this time at the latest. */
-  requeueAfter(this: void, ms: number): void
 }
 
 /** `next` runs the default of the step. */
@@ -81,10 +104,12 @@ interface StepMethods<CR extends KubeObject, Config> {
 
 export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   /** The kind whose objects it reconciles, or a selection of them. */
-  readonly for: TypedResource<CR> | ExactName<CR> | LabelSelected<CR>
+  readonly for: TypedResource<CR> | Unprojected<ExactName<CR> | LabelSelected<CR>>
   /** @default the kind in lower case */
   readonly name?: string
-  readonly resources?: readonly Dependent<CR>[]
+  /** The configuration of the operator, if functions below read it: it types their `config`. */
+  readonly config?: ConfigSource<Config>
+  readonly dependents?: readonly Dependent<CR>[]
   /** Its inputs beside its CRs and its outputs: kinds, or selections of objects (`input.ts`). */
   readonly reads?: readonly (Resource | Input)[]
   /**
@@ -92,21 +117,22 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
    * kind that is narrowed here may write nothing else of that kind.
    */
   readonly writes?: readonly (TypedResource | DeclaredOutput)[]
+  /** Objects that are data: of kinds that are known only when the reconcile runs. */
+  readonly embeds?: Embedding<CR, Config>
+  /** Slow work whose results it asks for with `context.result`. */
+  readonly tasks?: readonly Task[]
   /** CRChecker: validation beyond the schema. Calls `giveUp` or `fail` for an invalid CR. */
   check?(context: LiveContext<CR, Config>): void | Promise<void>
-  /** The status beside the standard conditions and `observedGeneration`. */
-  status?(context: ReportContext<CR, Config>): StatusReport<CR> | Promise<StatusReport<CR>>
+  /** The status beside the standard conditions and `observedGeneration`. Undefined: it stays as it is. */
+  status?(context: ReportContext<CR, Config>): StatusReport<CR> | undefined | Promise<StatusReport<CR> | undefined>
   /** CRFinalizer: cleans up effects outside the garbage collector's reach. Runs again until it returns `done`. */
   finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
   /** The application that a CR represents, with a life cycle of its own. */
   readonly application?: Application<CR>
-  /** One function instead of `resources`. */
+  /** One function instead of `dependents`. */
   reconcile?(context: LiveContext<CR, Config>): DesiredChild<CR> | Promise<DesiredChild<CR>>
   /** Overridden steps. */
-  readonly steps?: Partial<Readonly<Record<StepName, StepOverride<CR, Config>>>> &
-    Readonly<Record<string, StepOverride<CR, Config>>>
-  /** @default the standard steps */
-  readonly graph?: StepGraph
+  readonly steps?: Partial<Readonly<Record<StepName, StepOverride<CR, Config>>>>
   /** Reconciles every CR after this time even without an event. @default never */
   readonly resyncMs?: number
   /** The most objects that one reconcile creates; the rest follows after a second. @default no limit */
@@ -116,12 +142,20 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   readonly backOff?: Partial<BackOffOptions>
 }
 
+/** Parts of a controller may read what its own functions may read: the settings of one operator. */
+interface ConfiguredParts<CR extends KubeObject, Config> {
+  readonly dependents?: readonly (Dependent<CR> & NeedsConfig<Config>)[]
+  readonly application?: Application<CR> & NeedsConfig<Config>
+}
+
 export interface Controller<CR extends KubeObject = KubeObject, Config = unknown> {
   readonly name: string
   readonly kind: TypedResource<CR>
   readonly options: ControllerOptions<CR, Config>
-  readonly resources: readonly Dependent<CR>[]
-  readonly graph: StepGraph
+  readonly dependents: readonly Dependent<CR>[]
+  readonly tasks: readonly Task[]
+  /** The configurations that its parts read. */
+  readonly configs: readonly ConfigSource<unknown>[]
   readonly backOff: BackOffOptions
   readonly timeoutMs: number
   /** The kinds of everything that it reads. */
@@ -129,8 +163,11 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   /** The kinds of everything that it writes, its own kind's status and finalizers aside. */
   readonly outputs: readonly Resource[]
   /** The CRs that it reconciles. */
-  readonly own: WholeKind<CR> | ExactName<CR> | LabelSelected<CR>
-  /** Everything that it reads: its CRs, its outputs and its `reads`. */
+  readonly own: WholeKind<CR> | Unprojected<ExactName<CR> | LabelSelected<CR>>
+  /**
+   * Everything that it reads: its CRs, its `reads`, and its outputs, which are selected by the label of its operator:
+   * `forOperator` adds those.
+   */
   readonly declaredInputs: readonly Input[]
   readonly declaredOutputs: readonly DeclaredOutput[]
   /** Whether its CRs get a finalizer. */
@@ -139,98 +176,199 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly reports: boolean
 }
 
-/** @throws InvalidController, InvalidStepGraph */
+const controllerOptionNames: OptionNames<ControllerOptions<KubeObject>> = {
+  for: true,
+  name: true,
+  config: true,
+  dependents: true,
+  reads: true,
+  writes: true,
+  embeds: true,
+  tasks: true,
+  check: true,
+  status: true,
+  finalize: true,
+  application: true,
+  reconcile: true,
+  steps: true,
+  resyncMs: true,
+  maxCreations: true,
+  timeoutMs: true,
+  backOff: true,
+}
+
+/** @throws InvalidController */
 export function defineController<CR extends KubeObject, Config = unknown>(
-  options: ControllerOptions<CR, Config>,
-): Controller<CR, Config> {
-  const { resources = [], reads = [], writes = [], graph = standardSteps, timeoutMs = 30_000 } = options
-  const own = inputOf<CR, ExactName<CR> | LabelSelected<CR>>(options.for)
+  options: ControllerOptions<CR, Config> & ConfiguredParts<CR, Config>,
+): Controller<CR, Config> & NeedsConfig<Config> {
+  const { dependents = [], reads = [], writes = [], tasks = [], timeoutMs = 30_000 } = options
+  const own = inputOf<CR, Unprojected<ExactName<CR> | LabelSelected<CR>>>(options.for)
   const kind = own.resource
   const name = options.name ?? kind.kind.toLowerCase()
   const place = `Controller ${name}`
-  checkStepGraph(graph, name)
-  checkSteps(options, graph, place)
+  checkOptionNames(options, controllerOptionNames, operatorErrors.InvalidController, place)
+  checkSteps(options, place)
   checkLimits(options, place)
-  if (options.reconcile && resources.length > 0) {
-    throw new MusterError('InvalidController', `${place} has both resources and reconcile(). Use one of them.`)
+  checkTasks(tasks, place)
+  if (options.reconcile && dependents.length > 0) {
+    throw new MusterError(
+      operatorErrors.InvalidController,
+      `${place} has both dependents and reconcile(). Use one of them.`,
+    )
   }
-  const declaredOutputs = outputsOf(resources, writes)
-  const declaredInputs = uniqueInputs([own, ...declaredOutputs, ...reads.flatMap((each) => chainOf(inputOf(each)))])
-  checkVersions(declaredInputs, place)
+  const declaredOutputs = outputsOf(dependents, writes)
+  checkShared(dependents, declaredOutputs, place)
+  const watched = declaredOutputs
+    .filter((output) => isWatchedAsDeclared(output, dependents))
+    .map((output) => (isShared(output, dependents) ? withManagedFields(output) : output))
+  const declaredInputs = uniqueInputs([own, ...watched, ...reads.flatMap((each) => chainOf(inputOf(each)))])
+  checkVersions([...declaredInputs, ...declaredOutputs], place)
+  checkFields(declaredInputs, [own, ...watched], declaredOutputs, place)
   return {
     name,
     kind,
     options,
-    resources: orderByDependency(resources, place),
-    graph,
+    configs: configsOf(options),
+    dependents: orderByDependency(dependents, place),
+    tasks,
     timeoutMs,
     backOff: { ...defaultBackOff, ...options.backOff },
     own,
     declaredInputs,
     declaredOutputs,
-    inputs: kindsOf(declaredInputs),
+    inputs: kindsOf([...declaredInputs, ...declaredOutputs]),
     outputs: kindsOf(declaredOutputs),
     finalizes:
       options.finalize !== undefined ||
       options.application !== undefined ||
-      resources.some(({ ownership }) => ownership === 'label'),
+      options.embeds !== undefined ||
+      dependents.some(({ ownership, policy }) => ownership === 'label' || policy === 'share'),
     reports: options.status !== undefined || options.reconcile !== undefined || options.application !== undefined,
+  }
+}
+
+/** The controller as a part of an operator, whose label selects the objects that it writes. */
+export function forOperator(controller: Controller, operator: string): Controller {
+  const { declaredInputs, declaredOutputs, dependents } = controller
+  const managed = declaredOutputs
+    .filter((output) => !isWatchedAsDeclared(output, dependents))
+    .map(({ resource }) => labelled(resource, { labels: { [managedByLabel]: operator } }))
+  return { ...controller, declaredInputs: uniqueInputs([...declaredInputs, ...managed]) }
+}
+
+/**
+ * Outputs are watched by the operator's label, so that no cache holds objects of others. Exceptions are objects with a
+ * declared name, which are watched by it, and kinds of dependents whose policy leaves objects of others alone: whether
+ * there is one must be known before each reconcile.
+ */
+function isWatchedAsDeclared(
+  { select, resource }: DeclaredOutput,
+  dependents: readonly Pick<Dependent<KubeObject>, 'kind' | 'policy'>[],
+): boolean {
+  if (select === 'name') return true
+  const kind = formatResource(resource)
+  return dependents.some(
+    ({ kind: other, policy }) => (policy === 'ignore' || policy === 'create-only') && formatResource(other) === kind,
+  )
+}
+
+/**
+ * CRs and outputs are read whole: they are compared with what is wanted. Fields of the same objects would have no effect.
+ * @throws InvalidController
+ */
+function checkFields(
+  inputs: readonly Input[],
+  wholes: readonly Input[],
+  outputs: readonly Input[],
+  place: string,
+): void {
+  const refuse = (input: Input, why: string): never => {
+    throw new MusterError(operatorErrors.InvalidController, `${place}: ${describeInput(input)}: ${why}`)
+  }
+  for (const input of [...wholes, ...outputs]) {
+    if (input.fields) refuse(input, 'its own CRs and its outputs are read whole. Use fields() in reads only.')
+  }
+  for (const input of inputs.filter(({ fields }) => fields)) {
+    const other = wholes.find(
+      ({ select, resource }) => select === 'kind' && formatResource(resource) === formatResource(input.resource),
+    )
+    const same = other ?? wholes.find((each) => describeSelection(each) === describeSelection(input))
+    if (same) refuse(input, `${describeInput(same)} is read whole, as its CRs or its outputs. Leave fields() out.`)
+    checkInputFields(input, typingOf(input.resource), place)
+  }
+}
+
+function withManagedFields(output: DeclaredOutput): DeclaredOutput {
+  return output.select === 'name' ? { ...output, managedFields: true } : output
+}
+
+/** Which manager owns which field decides what is written. */
+function isShared({ resource }: DeclaredOutput, dependents: readonly Pick<Dependent<KubeObject>, 'kind' | 'policy'>[]) {
+  const kind = formatResource(resource)
+  return dependents.some(({ kind: other, policy }) => policy === 'share' && formatResource(other) === kind)
+}
+
+/** @throws InvalidController */
+function checkShared<CR extends KubeObject>(
+  dependents: readonly Dependent<CR>[],
+  outputs: readonly DeclaredOutput[],
+  place: string,
+): void {
+  for (const { id, kind, policy } of dependents) {
+    const same = outputs.filter(({ resource }) => formatResource(resource) === formatResource(kind))
+    if (policy !== 'share' || same.every(({ select }) => select === 'name')) continue
+    throw new MusterError(
+      operatorErrors.InvalidController,
+      `${place}: ${id} is shared with others. Declare its name: writes: [exactly(${kind.kind}, { name })].`,
+    )
   }
 }
 
 /** Dependencies first. */
 function orderByDependency<CR extends KubeObject>(
-  resources: readonly Dependent<CR>[],
+  dependents: readonly Dependent<CR>[],
   place: string,
 ): readonly Dependent<CR>[] {
-  const byId = new Map(resources.map((resource) => [resource.id, resource]))
-  if (byId.size < resources.length) {
-    const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at)!
+  const byId = new Map(dependents.map((dependent) => [dependent.id, dependent]))
+  if (byId.size < dependents.length) {
+    const twice = dependents.find(({ id }, at) => dependents.findIndex((other) => other.id === id) < at)!
     throw new MusterError(
-      'InvalidController',
-      `${place} has two resources called ${twice.id}. Give one of them another id.`,
+      operatorErrors.InvalidController,
+      `${place} has two dependents called ${twice.id}. Give one of them another id.`,
     )
   }
   const ordered = new Set<Dependent<CR>>()
-  const visit = (resource: Dependent<CR>, above: readonly string[]): void => {
-    if (above.includes(resource.id)) {
+  const visit = (dependent: Dependent<CR>, above: readonly string[]): void => {
+    if (above.includes(dependent.id)) {
       throw new MusterError(
-        'InvalidController',
-        `${place}: ${[...above, resource.id].join(' → ')} wait for each other.`,
+        operatorErrors.InvalidController,
+        `${place}: ${[...above, dependent.id].join(' → ')} wait for each other.`,
       )
     }
-    for (const id of resource.dependsOn) {
+    for (const id of dependent.dependsOn) {
       const other = byId.get(id)
       if (!other) {
         throw new MusterError(
-          'InvalidController',
-          `${place}: ${resource.id} depends on ${id}, which is not among its resources.`,
+          operatorErrors.InvalidController,
+          `${place}: ${dependent.id} depends on ${id}, which is not among its dependents.`,
         )
       }
-      visit(other, [...above, resource.id])
+      visit(other, [...above, dependent.id])
     }
-    ordered.add(resource)
+    ordered.add(dependent)
   }
-  for (const resource of resources) visit(resource, [])
+  for (const dependent of dependents) visit(dependent, [])
   return [...ordered]
 }
 
-function checkSteps<CR extends KubeObject, Config>(
-  { steps = {} }: ControllerOptions<CR, Config>,
-  graph: StepGraph,
-  place: string,
-): void {
+function checkSteps<CR extends KubeObject, Config>({ steps = {} }: ControllerOptions<CR, Config>, place: string): void {
   for (const name of Object.keys(steps)) {
-    if (Object.hasOwn(graph.steps, name)) continue
-    const known = Object.keys(graph.steps).join(', ')
+    if (Object.hasOwn(standardSteps.steps, name)) continue
+    const known = Object.keys(standardSteps.steps).join(', ')
     throw new MusterError(
-      'InvalidController',
-      `${place} overrides step ${name}, which its graph does not have: ${known}.`,
+      operatorErrors.InvalidController,
+      `${place} overrides step ${name}, which does not exist: ${known}.`,
     )
-  }
-  for (const name of Object.keys(graph.steps)) {
-    if (Object.hasOwn(standardSteps.steps, name) || Object.hasOwn(steps, name)) continue
-    throw new MusterError('InvalidController', `${place} has a step ${name} in its graph, but nothing that does it.`)
   }
 }
 
@@ -244,17 +382,39 @@ function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<C
   ]
   for (const [name, value] of given) {
     if (value === undefined || (Number.isFinite(value) && value > 0)) continue
-    throw new MusterError('InvalidController', `${place}: ${name} is ${value}; it must be a number above 0.`)
+    throw new MusterError(
+      operatorErrors.InvalidController,
+      `${place}: ${name} is ${value}; it must be a number above 0.`,
+    )
   }
+}
+
+function checkTasks(tasks: readonly Task[], place: string): void {
+  const names = tasks.map(({ name, version }) => `${name} version ${version}`)
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  if (twice === undefined) return
+  throw new MusterError(
+    operatorErrors.InvalidController,
+    `${place} has two tasks called ${twice}: their results could not be told apart.`,
+  )
+}
+
+function configsOf<CR extends KubeObject, Config>({
+  config,
+  dependents = [],
+  application,
+}: ControllerOptions<CR, Config>): readonly ConfigSource<unknown>[] {
+  const all = [config, application?.config, application?.lifecycle.config, ...dependents.map((each) => each.config)]
+  return all.flatMap((each) => each ?? [])
 }
 
 /** A dependent may write its whole kind, unless `writes` narrows it. */
 function outputsOf<CR extends KubeObject>(
-  resources: readonly Dependent<CR>[],
+  dependents: readonly Dependent<CR>[],
   writes: readonly (TypedResource | DeclaredOutput)[],
 ): readonly DeclaredOutput[] {
   const declared = writes.map((each): DeclaredOutput => inputOf<KubeObject, DeclaredOutput>(each))
   const kinds = new Set(declared.map(({ resource }) => formatResource(resource)))
-  const implied = resources.filter(({ kind }) => !kinds.has(formatResource(kind))).map(({ kind }) => whole(kind))
+  const implied = dependents.filter(({ kind }) => !kinds.has(formatResource(kind))).map(({ kind }) => whole(kind))
   return uniqueInputs<DeclaredOutput>([...implied, ...declared])
 }

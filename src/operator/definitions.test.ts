@@ -1,94 +1,116 @@
 /** Definitions: what contradicts itself is refused before anything runs, and what is right has the right types. */
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { App } from '../../test/kit.ts'
+import { App } from '../../test/app-operator.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { type ConfigOf, defineConfig } from './config.ts'
-import { defineController, type StatusReport, type StepContext } from './controller.ts'
-import { integer, optional, string } from './field.ts'
-import { exactly, labelled } from './input.ts'
-import { ConfigMap, Deployment, type Secret, Secret as SecretKind, Service } from './kinds.ts'
+import { type Controller, defineController, type StatusReport, type StepContext } from './controller.ts'
+import { integer, optional, string } from './kind/field.ts'
+import { exactly, labelled } from './view/input.ts'
+import { ConfigMap, Deployment, type Secret, Secret as SecretKind, Service } from '../kube/kinds.ts'
 import { defineOperator } from './operator.ts'
-import { defineDependent, type DependentOverlay } from './dependent.ts'
+import { defineDependent, type DependentOverlay } from './dependent/dependent.ts'
 import { roleOf } from './role.ts'
-import { standardSteps } from './step-graph.ts'
-import { type ObjectOf, resourceOf } from './typed-resource.ts'
-import type { View } from './view.ts'
+import { defineTask } from './task/task.ts'
+import { type ObjectOf, resourceOf } from '../kube/typed-resource.ts'
+import type { View } from './view/view.ts'
 
 const config = defineDependent({ for: App, kind: ConfigMap })
 
-describe('a definition that contradicts itself is refused with its place', () => {
+/** As in JavaScript, where no compiler finds them. */
+const renamed = { resources: [] }
+const misspelt = { fromCr: () => ({}) }
+const misspeltTask = { timeout: 5 }
+
+describe('a contradictory definition is rejected with its location', () => {
   const mistakes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
     ['an unknown kind', () => resourceOf('example.com/v1', 'Nothing'), 'UnknownKind', /Nothing of example\.com\/v1/],
     [
       'create-only with a scope',
       () => defineDependent({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
-      'InvalidResource',
+      'InvalidDependent',
       /Dependent configMap \(configmaps\/v1\)/,
     ],
     [
-      'a scope of nothing',
+      'an empty scope',
       () => defineDependent({ for: App, kind: ConfigMap, scope: { labels: false } }),
-      'InvalidResource',
+      'InvalidDependent',
       /configMap/,
     ],
     [
-      'a path that is none',
+      'an invalid path',
       () => defineDependent({ for: App, kind: ConfigMap, scope: { except: ['spec..x'] } }),
       'InvalidFieldPath',
       /spec\.\.x/,
     ],
     [
-      'two resources of one name',
-      () => defineController({ for: App, resources: [config, config] }),
+      'two dependents of one name',
+      () => defineController({ for: App, dependents: [config, config] }),
       'InvalidController',
-      /Controller app has two resources called configMap/,
+      /Controller app has two dependents called configMap/,
     ],
     [
-      'a dependency that is not there',
+      'a missing dependency',
       () =>
         defineController({
           for: App,
-          resources: [defineDependent({ for: App, kind: SecretKind, dependsOn: [config] })],
+          dependents: [defineDependent({ for: App, kind: SecretKind, dependsOn: [config] })],
         }),
       'InvalidController',
       /secret depends on configMap/,
     ],
     [
-      'dependencies in a circle',
+      'cyclic dependencies',
       () => {
         const a = defineDependent({ for: App, kind: ConfigMap, id: 'a', dependsOn: [{ id: 'b' }] })
         const b = defineDependent({ for: App, kind: ConfigMap, id: 'b', dependsOn: [a] })
-        return defineController({ for: App, resources: [a, b] })
+        return defineController({ for: App, dependents: [a, b] })
       },
       'InvalidController',
       /a → b → a wait for each other/,
     ],
     [
-      'resources and free style',
-      () => defineController({ for: App, resources: [config], reconcile: () => ({}) }),
+      'an option that was renamed',
+      () => defineController({ for: App, ...renamed }),
       'InvalidController',
-      /both resources and reconcile/,
+      /Controller app has no option "resources". Its options are for, name, config, dependents,/,
     ],
     [
-      'a step that the graph does not have',
+      'a misspelt option of a dependent',
+      () => defineDependent({ for: App, kind: ConfigMap, ...misspelt }),
+      'InvalidDependent',
+      /Dependent configMap .* has no option "fromCr". Did you mean "fromCR"\?/,
+    ],
+    [
+      'a misspelt option of an operator',
+      () => defineOperator({ name: 'a', controllers: [defineController({ for: App })], ...misspelt }),
+      'InvalidController',
+      /Operator a has no option "fromCr". Its options are name, controllers,/,
+    ],
+    [
+      'a setting that the operator does not have',
+      () => {
+        const settings = defineConfig({ url: string({ default: '' }) })
+        const reader = defineDependent({ for: App, kind: ConfigMap, config: settings })
+        // As in JavaScript: the compiler would find it.
+        const controllers: readonly Controller[] = [defineController({ for: App, dependents: [reader] })]
+        return defineOperator({ name: 'a', controllers, config: defineConfig({ other: string({ default: '' }) }) })
+      },
+      'InvalidController',
+      /Operator a: controller app reads the setting "url", which the operator's configuration does not have/,
+    ],
+    [
+      'dependents and reconcile()',
+      () => defineController({ for: App, dependents: [config], reconcile: () => ({}) }),
+      'InvalidController',
+      /both dependents and reconcile/,
+    ],
+    [
+      'an unknown step',
+      // @ts-expect-error: the type refuses it, too
       () => defineController({ for: App, steps: { Sing: () => undefined } }),
       'InvalidController',
       /overrides step Sing.*CRChecker/,
     ],
-    [
-      'a step that nobody does',
-      () =>
-        defineController({
-          for: App,
-          graph: {
-            start: 'Sing',
-            steps: { ...standardSteps.steps, Sing: { children: [{ step: 'CRGetter', on: 'done' }] } },
-          },
-        }),
-      'InvalidController',
-      /a step Sing in its graph, but nothing that does it/,
-    ],
-    ['a bad graph', () => defineController({ for: App, graph: { start: 'x', steps: {} } }), 'InvalidStepGraph', /app/],
     [
       'no creations at all',
       () => defineController({ for: App, maxCreations: 0 }),
@@ -96,7 +118,7 @@ describe('a definition that contradicts itself is refused with its place', () =>
       /maxCreations is 0/,
     ],
     [
-      'a resync of no time',
+      'a resync of zero',
       () => defineController({ for: App, resyncMs: Number.NaN }),
       'InvalidController',
       /resyncMs is NaN/,
@@ -108,7 +130,7 @@ describe('a definition that contradicts itself is refused with its place', () =>
       /Operator x/,
     ],
     [
-      'a name that is none',
+      'an invalid name',
       () => defineOperator({ name: 'No Name', controllers: [defineController({ for: App })] }),
       'InvalidController',
       /"No Name"/,
@@ -121,7 +143,7 @@ describe('a definition that contradicts itself is refused with its place', () =>
       /two controllers called app/,
     ],
     [
-      'two controllers for one kind, which would take each other’s conditions and finalizer away',
+      'two controllers for one kind, which would overwrite each other’s conditions and finalizer',
       () =>
         defineOperator({
           name: 'x',
@@ -131,7 +153,35 @@ describe('a definition that contradicts itself is refused with its place', () =>
       /app and other are both for apps\.test\.example\.com\/v1/,
     ],
     [
-      'a back-off that is none',
+      'two tasks of one name and version',
+      () =>
+        defineController({
+          for: App,
+          tasks: [defineTask({ name: 'render', run: () => 1 }), defineTask({ name: 'render', run: () => 2 })],
+        }),
+      'InvalidController',
+      /Controller app has two tasks called render version 1/,
+    ],
+    [
+      'a task with a name of another form',
+      () => defineTask({ name: 'Render It', run: () => 1 }),
+      'InvalidTask',
+      /Task Render It: its name must consist of lower-case letters/,
+    ],
+    [
+      'a task with an invalid version',
+      () => defineTask({ name: 'render', version: 0.5, run: () => 1 }),
+      'InvalidTask',
+      /Task render: version is 0\.5; it must be an integer above 0/,
+    ],
+    [
+      'a task with a misspelt option',
+      () => defineTask({ name: 'render', run: () => 1, ...misspeltTask }),
+      'InvalidTask',
+      /Task render has no option "timeout"\. Did you mean "timeoutMs"\?/,
+    ],
+    [
+      'an invalid back-off',
       () => defineController({ for: App, backOff: { firstMs: 0 } }),
       'InvalidController',
       /backOff\.firstMs is 0/,
@@ -150,7 +200,7 @@ describe('a configuration', () => {
     note: optional(string()),
   })
 
-  it('comes up with nothing given', () => {
+  it('needs no values', () => {
     expect(settings.read({})).toEqual({ image: 'app:1', most: 3 })
   })
 
@@ -159,11 +209,11 @@ describe('a configuration', () => {
     [{ mots: 1 }, /mots: there is no such setting \(there are image, most, note\)/],
     [{ image: 5 }, /image/],
     [JSON.parse('{"__proto__": 1}'), /__proto__/],
-  ])('%j is refused, and named', (given, message) => {
+  ])('%j is rejected by name', (given, message) => {
     expect(() => settings.read(given as never)).toThrow(message)
   })
 
-  it('has types of its own', () => {
+  it('is typed', () => {
     expectTypeOf<ConfigOf<typeof settings>>().toEqualTypeOf<{
       readonly image: string
       readonly most: number
@@ -173,17 +223,17 @@ describe('a configuration', () => {
 })
 
 describe('the role of an operator', () => {
-  it('holds what it declares, and nothing else', () => {
+  it('contains the declaration, and nothing else', () => {
     const operator = defineOperator({
       name: 'kit',
-      controllers: [defineController({ for: App, resources: [config], reads: [Deployment], finalize: () => 'done' })],
+      controllers: [defineController({ for: App, dependents: [config], reads: [Deployment], finalize: () => 'done' })],
     })
     const { rules = [] } = roleOf(operator)
     const text = rules.map(
       ({ apiGroups = [], resources = [], verbs }) => `${apiGroups.join()} ${resources.join()}: ${verbs.join()}`,
     )
     expect(text).toEqual([
-      ' configmaps: create,delete,list,patch,watch',
+      ' configmaps: create,delete,get,list,patch,watch',
       ' events: create,get,patch',
       'apiextensions.k8s.io customresourcedefinitions: list,watch',
       'apps deployments: list,watch',
@@ -193,7 +243,7 @@ describe('the role of an operator', () => {
     ])
   })
 
-  it('names what is declared by its name, where nothing else is declared of the kind', () => {
+  it('uses resource names where nothing else is declared of the kind', () => {
     const controller = defineController({
       for: exactly(App, { name: 'only', namespace: 'a' }),
       writes: [
@@ -214,7 +264,7 @@ describe('the role of an operator', () => {
         `${apiGroups.join()} ${resources.join()} [${resourceNames.join()}]: ${verbs.join()}`,
     )
     expect(text).toEqual([
-      ' configmaps [bar,foo]: create,delete,list,patch,watch',
+      ' configmaps [bar,foo]: create,delete,get,list,patch,watch',
       ' events []: create,get,patch',
       ' secrets [x,y]: list,watch',
       ' services []: list,watch',
@@ -228,7 +278,7 @@ describe('the role of an operator', () => {
 })
 
 describe('types', () => {
-  it('follow from the kinds', () => {
+  it('derive from the kinds', () => {
     expectTypeOf<App['spec']['text']>().toEqualTypeOf<string>()
     expectTypeOf<App['spec']['parts']>().toEqualTypeOf<Readonly<Record<string, string>> | undefined>()
     expectTypeOf<ObjectOf<typeof Deployment>>().toEqualTypeOf<Deployment>()
@@ -255,7 +305,7 @@ describe('types', () => {
     expect(overlay).toBeDefined()
   })
 
-  it('of N objects follow from each', () => {
+  it('of N objects derive from each', () => {
     defineDependent({
       for: App,
       kind: ConfigMap,
@@ -275,7 +325,7 @@ describe('types', () => {
     })
   })
 
-  it('of the status, the steps and the view follow from the kind', () => {
+  it('of the status, the steps and the view derive from the kind', () => {
     expectTypeOf<StatusReport<App>['names']>().toEqualTypeOf<readonly string[] | undefined>()
     defineController({ for: App, status: () => ({ seen: 'x', names: ['a'] }) })
     // @ts-expect-error: seen is text
@@ -284,7 +334,7 @@ describe('types', () => {
     defineController({ for: App, status: () => ({ observedGeneration: 5 }) })
     defineController({
       for: App,
-      resources: [config],
+      dependents: [config],
       status: ({ own, all, view }) => {
         expectTypeOf(own(config)).toEqualTypeOf<ConfigMap | undefined>()
         expectTypeOf(all(config)).toEqualTypeOf<readonly ConfigMap[]>()
@@ -305,7 +355,7 @@ describe('types', () => {
     })
     const read = (view: View) => view.get(Other, { name: 'a' })?.spec.a
     expectTypeOf<ReturnType<typeof read>>().toEqualTypeOf<1 | undefined>()
-    // @ts-expect-error: a resource for another kind
-    defineController({ for: Other, resources: [config] })
+    // @ts-expect-error: a dependent of another kind
+    defineController({ for: Other, dependents: [config] })
   })
 })

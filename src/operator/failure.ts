@@ -2,9 +2,12 @@
  * Failures of a reconcile: their retry classes and the back-off.
  *
  * A repeated failure backs off exponentially, counted for each object, step and reason: a new failure starts anew. A
- * terminal failure waits for a change, and so does giving up, which is not a failure but a decision with a reason.
+ * terminal failure waits for a change, and so does giving up, which is not a failure but a decision with a reason. Where
+ * no watch event would signal the change, a terminal failure is retried.
  */
-import { isMusterError, type RetryClass } from '../kube/errors.ts'
+import { isMusterError, type RetryClass } from '../kube/muster-error.ts'
+import { operatorErrors } from './errors.ts'
+import { placeInAuthorCode } from './author-place.ts'
 
 /** Thrown by author code to end a step, with a reason. */
 export class OperatorError extends Error {
@@ -61,6 +64,10 @@ export interface ReconcileFailure {
   readonly retry: RetryClass
   readonly gaveUp: boolean
   readonly afterMs: number | undefined
+  /** Where author code threw it: file and line. For the log alone. */
+  readonly at?: string | undefined
+  /** The stack of an error that the author did not foresee. For the log alone. */
+  readonly stack?: string | undefined
 }
 
 export function failureOf(error: unknown, step: string, subject: string): ReconcileFailure {
@@ -71,12 +78,28 @@ export function failureOf(error: unknown, step: string, subject: string): Reconc
   }
   if (isMusterError(error)) {
     const { name, message, retry, retryAfterMs } = error
-    return { ...at, reason: name, message, retry, afterMs: retryAfterMs }
+    const place = placeInAuthorCode(error)
+    return { ...at, reason: name, message, retry, afterMs: retryAfterMs, ...(place !== undefined && { at: place }) }
   }
-  // An unexpected error from author code: its message goes to the log and the condition, its stack to neither.
+  // An unexpected error from author code: its message goes to the log and the condition, its stack to the log alone.
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: error }
-  return { ...at, reason: reasonOf(name, 'Error'), message: textOf(message) || 'no message', retry: 'transient' }
+  return {
+    ...at,
+    reason: reasonOf(name, 'Error'),
+    message: textOf(message) || 'no message',
+    retry: 'transient',
+    ...originOf(error),
+  }
 }
+
+/** Place and stack of a thrown error. */
+function originOf(error: unknown): Pick<ReconcileFailure, 'at' | 'stack'> {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return {}
+  const place = placeInAuthorCode(error)
+  return { ...(place !== undefined && { at: place }), stack: error.stack.slice(0, mostStack) }
+}
+
+const mostStack = 4096
 
 /** A condition's reason must be one word, no longer than an Event's may be. */
 function reasonOf(word: string, otherwise: string): string {
@@ -124,7 +147,10 @@ export function reconcileRetryDelay(
   options: BackOffOptions = defaultBackOff,
 ): number | undefined {
   if (failure.retry === 'terminal') {
-    return isAuthFailure(failure.reason) && !failure.gaveUp ? options.mostMs : undefined
+    if (failure.gaveUp) return undefined
+    if (isAuthFailure(failure.reason)) return options.mostMs
+    // Objects of another owner are not watched: their deletion shows when the write is tried again.
+    if (failure.reason !== operatorErrors.NotOurs.name) return undefined
   }
   const [times = 1] = failures.values()
   // On a conflict the other write is about to arrive by the watch; the back-off only keeps two writers from racing.

@@ -19,13 +19,23 @@ export {
   schemaField,
   string,
   type StringOptions,
-} from './field.ts'
-export { describeKind } from './kind-docs.ts'
-export { sampleOf } from './kind-sample.ts'
-export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
-export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
+} from './kind/field.ts'
+export {
+  type GeneratedCertificate,
+  type GeneratedCertificateOptions,
+  generateCertificate,
+  generatePassword,
+  isExpiring,
+  type PasswordOptions,
+} from './dependent/generated-values.ts'
+export { checkKind } from './kind/kind-check.ts'
+export { type Cause, forbiddenValue, invalidValue, requiredValue } from '../kube/validation/cause.ts'
+export { describeKind } from './kind/kind-docs.ts'
+export { sampleOf } from './kind/kind-sample.ts'
+export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind/kind.ts'
+export { type ObjectOf, resourceOf, type TypedResource } from '../kube/typed-resource.ts'
 export { inRole, type PlacementRole, placementRoleOf } from './placement-role.ts'
-export * from './kinds.ts'
+export * from '../kube/kinds.ts'
 export { type Config, type ConfigOf, defineConfig } from './config.ts'
 export {
   type Controller,
@@ -39,6 +49,19 @@ export {
   type StepOverride,
   type DesiredChild,
 } from './controller.ts'
+export type {
+  EmbeddedObject,
+  EmbeddedPhase,
+  EmbeddedPhaseReport,
+  EmbeddedReference,
+  EmbeddedReport,
+  EmbeddedSet,
+  EmbeddedState,
+  Embedding,
+  EmbeddingContext,
+  Pruning,
+} from './embedded/embedded-set.ts'
+export type { HeldObjects, HeldPage, HeldPageOptions, HeldReadOptions } from './embedded/held-objects.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
 export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
 export type { LiveCommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
@@ -55,10 +78,12 @@ export {
   type Reference,
   referenced,
   type ReferenceOptions,
+  type Unprojected,
   type WholeKind,
-} from './input.ts'
+} from './view/input.ts'
+export { fields, type FieldPaths, type Projected } from './view/projected-input.ts'
 export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
-export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
+export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './view/pods.ts'
 export type { Apply, Delete, Mutation, MutationOutcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
 export { reconcile } from './reconcile.ts'
 export { type Conclusion, type Memory, noMemory, type ReconcileSituation } from './reconcile/situation.ts'
@@ -71,12 +96,21 @@ export {
   type Dependent,
   type DependentOptions,
   type Verdict,
-} from './dependent.ts'
+} from './dependent/dependent.ts'
 export { roleOf } from './role.ts'
-export type { HashScope } from './scope.ts'
-export { drawSteps, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
-export { type ObjectName, openView, type ViewSelection, type View, type ViewSource } from './view.ts'
-export { type Application, type ApplicationOptions, defineApplication, type Reach } from './lifecycle/application.ts'
+export type { HashScope } from './dependent/scope.ts'
+export type { StepName } from './step-graph.ts'
+export { defineTask, type Task, type TaskContext, type TaskOptions, type TaskSecrets } from './task/task.ts'
+export { type ResultOptions, Suspended, type TaskResults } from './task/task-results.ts'
+export { type ObjectName, openView, type ViewSelection, type View, type ViewSource } from './view/view.ts'
+export {
+  type Application,
+  type ApplicationContext,
+  type ApplicationOptions,
+  defineApplication,
+  type Reach,
+} from './lifecycle/application.ts'
+export type { ActionReport, LifecycleAct, Observed } from './lifecycle/observation.ts'
 export { drawLifecycle } from './lifecycle/draw.ts'
 export { defineLifecycle, type Lifecycle, type LifecycleOptions, type StateOf } from './lifecycle/lifecycle.ts'
 export {
@@ -85,7 +119,7 @@ export {
   type Converted,
   defineConversion,
   lostInRoundTrip,
-} from './conversion.ts'
+} from './kind/conversion.ts'
 export {
   type Admission,
   type AdmissionOperation,
@@ -94,4 +128,4 @@ export {
   defineWebhook,
   type Webhook,
   type WebhookOptions,
-} from './webhook.ts'
+} from './kind/webhook.ts'

@@ -2,11 +2,11 @@
  * The ledger of one reconcile: each operation and its outcome, once. Status, Events, the log line, metrics, the requeue
  * and the trace are derived from it, so they cannot contradict each other.
  */
-import { setCondition, type Condition, type ConditionUpdate } from '../kube/condition.ts'
-import type { Health } from '../kube/health.ts'
+import { setCondition, type Condition, type ConditionUpdate } from '../kube/meta/condition.ts'
+import type { Health } from '../kube/meta/health.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { ReconcileFailure } from './failure.ts'
-import type { ObjectName } from './view.ts'
+import type { ObjectName } from './view/view.ts'
 
 export type Operation =
   /** Written because the object was missing, because the desired object changed, or because of drift. */
@@ -16,6 +16,8 @@ export type Operation =
   | 'adopted'
   | 'pruned'
   | 'deleted'
+  /** It stays, and is no longer the holder's. */
+  | 'released'
   /** No write needed. */
   | 'unchanged'
   | 'ignored'
@@ -60,11 +62,15 @@ export interface Ledger {
   readonly failure?: ReconcileFailure
   /** A reason to wait that is no failure: `finalizing`, or what a dependency lacks. */
   readonly waiting?: string
+  /** It ended early, since it waits for a task; it runs again when that has ended. */
+  readonly isSuspended?: true
   readonly isFinalizing: boolean
   readonly startedAt: number
   /** When each step of the path began. */
   readonly stepsAt?: readonly number[]
   readonly requeueAfterMs?: number
+  /** Events of the author, beside those for changes and failures. */
+  readonly events?: readonly EventDraft[]
   /** The cost of the run, if it was measured. */
   readonly effort?: Effort
 }
@@ -101,6 +107,7 @@ const writes: ReadonlySet<Operation> = new Set([
   'adopted',
   'pruned',
   'deleted',
+  'released',
   'acted',
   'finalizerAdded',
   'finalizerRemoved',
@@ -134,24 +141,43 @@ export function doneIn({ entries }: Ledger): readonly string[] {
   })
 }
 
-/** One structured log line, without operations that changed nothing. */
-export function logLine(ledger: Ledger): JsonObject {
+/**
+ * One structured log line, without operations that changed nothing. A reconcile that changed nothing, and a conflict, which
+ * is retried at once, are for the level debug.
+ */
+export function logLine(ledger: Ledger): ReconcileLine {
   const { operator, controller, key, generation, path, failure, waiting, requeueAfterMs, effort } = ledger
   const done = doneIn(ledger)
+  const outcome = outcomeOf(ledger)
+  const isQuiet = failure ? failure.retry === 'conflict' : done.length === 0
   return {
+    level: isQuiet ? 'debug' : failure ? 'error' : 'info',
+    msg: reconcileMessages[outcome],
     operator,
     controller,
     key,
     generation,
     // The key that controller-runtime uses, so that log queries find both.
     ...(effort && { reconcileID: effort.id }),
-    outcome: outcomeOf(ledger),
+    outcome,
     path: path.join('>'),
     ...(done.length > 0 && { done }),
     ...(waiting !== undefined && { waiting }),
     ...(failure && { step: failure.step, subject: failure.subject, reason: failure.reason, error: failure.message }),
+    // The author's file and line, and the stack of an error that the author did not foresee.
+    ...(failure?.at !== undefined && { at: failure.at }),
+    ...(failure?.stack !== undefined && { stack: failure.stack }),
     ...(requeueAfterMs !== undefined && { requeueAfterMs }),
   }
+}
+
+type ReconcileLine = JsonObject & { readonly msg: string; readonly level: 'debug' | 'info' | 'error' }
+
+const reconcileMessages: Readonly<Record<RunOutcome, string>> = {
+  success: 'Reconciled',
+  waiting: 'Reconciled; waiting',
+  failed: 'Reconcile failed',
+  gaveUp: 'Reconcile gave up',
 }
 
 /** The kit's part of a Kubernetes Event. */
@@ -168,20 +194,41 @@ const eventReasons: Readonly<Partial<Record<Operation, string>>> = {
   adopted: 'Adopted',
   pruned: 'Pruned',
   deleted: 'Deleted',
+  released: 'Released',
 }
 
-/** Events for changes and failures, never for success. */
-export function eventsOf({ entries, failure }: Ledger): readonly EventDraft[] {
-  const events = entries.flatMap(({ operation, kind = '', name, fields }): readonly EventDraft[] => {
-    const reason = eventReasons[operation]
-    if (!reason) return []
-    const drift =
-      operation === 'corrected' && fields?.length ? `: ${fields.join(', ')} had been changed by another client` : ''
-    return [{ type: 'Normal', reason, message: `${reason} ${kind.split(' ').at(-1)} ${name?.name}${drift}` }]
-  })
-  if (!failure || failure.retry === 'conflict') return events
+/** More changes of one sort become one Event: a holder may have hundreds of objects, and a person reads one line. */
+const mostEvents = 3
+
+/** Events for changes and failures, never for success; those of the author come first. */
+export function eventsOf({ entries, failure, events: own = [] }: Ledger): readonly EventDraft[] {
+  const events = [...Map.groupBy(entries, ({ operation }) => eventReasons[operation])].flatMap(([reason, same]) =>
+    reason === undefined
+      ? []
+      : same.length > mostEvents
+        ? [summaryOf(reason, same)]
+        : same.map((one) => eventOf(reason, one)),
+  )
+  const all = [...own, ...events]
+  if (!failure || failure.retry === 'conflict') return all
   const { reason, message, subject, step } = failure
-  return [...events, { type: 'Warning', reason, message: `${step}, ${subject}: ${message}` }]
+  return [...all, { type: 'Warning', reason, message: `${step}, ${subject}: ${message}` }]
+}
+
+function eventOf(reason: string, { operation, fields, ...entry }: LedgerEntry): EventDraft {
+  const drift =
+    operation === 'corrected' && fields?.length ? `: ${fields.join(', ')} had been changed by another client` : ''
+  return { type: 'Normal', reason, message: `${reason} ${objectIn(entry)}${drift}` }
+}
+
+function summaryOf(reason: string, entries: readonly LedgerEntry[]): EventDraft {
+  const shown = entries.slice(0, 5).map(objectIn).join(', ')
+  const more = entries.length > 5 ? ` and ${entries.length - 5} more` : ''
+  return { type: 'Normal', reason, message: `${reason} ${entries.length} objects: ${shown}${more}` }
+}
+
+function objectIn({ kind = '', name }: Pick<LedgerEntry, 'kind' | 'name'>): string {
+  return `${kind.split(' ').at(-1)} ${name?.name}`
 }
 
 /**

@@ -2,8 +2,9 @@
  * Access beyond the cluster state: a command in a container, an HTTP call to an application. Available only when the
  * operator runs live; in an offline run it fails. Callers must be idempotent: a step may run again.
  */
-import { MusterError } from '../kube/errors.ts'
-import type { ObjectName } from './view.ts'
+import { operatorErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
+import type { ObjectName } from './view/view.ts'
 
 export interface LiveCommandOptions {
   /** @default the Pod's first container */
@@ -63,8 +64,10 @@ export interface Live {
 /** The `Live` of an offline run. */
 export const offline: Live = {
   available: false,
-  exec: (pod) => Promise.reject(new MusterError('NeedsCluster', `A command in Pod ${pod.name} needs a cluster.`)),
-  http: ({ url }) => Promise.reject(new MusterError('NeedsCluster', `A call to ${originOf(url)} needs a network.`)),
+  exec: (pod) =>
+    Promise.reject(new MusterError(operatorErrors.NeedsCluster, `A command in Pod ${pod.name} needs a cluster.`)),
+  http: ({ url }) =>
+    Promise.reject(new MusterError(operatorErrors.NeedsCluster, `A call to ${originOf(url)} needs a network.`)),
 }
 
 /** Without query and credentials, for messages. */

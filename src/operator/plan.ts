@@ -5,13 +5,17 @@
  */
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import type { ObjectName } from './view.ts'
+import type { ObjectName } from './view/view.ts'
 
 export type Wave = readonly Mutation[]
 
-export type Mutation = Apply | Delete | SetFinalizers | WriteStatus
+export type Mutation = Apply | Delete | SetFinalizers | SetMarks | WriteStatus
 
 interface Target {
+  /** The label of the holder, for an embedded object: its kind is declared by no controller. */
+  readonly embedded?: string | undefined
+  /** The service account that writes it. @default the operator's own */
+  readonly as?: ObjectName | undefined
   /** The id of the dependent: `deployment`, `config[blue]`; `cr` for the CR itself. */
   readonly subject: string
   readonly resource: Resource
@@ -22,8 +26,8 @@ export interface Apply extends Target {
   readonly verb: 'apply'
   readonly object: UntypedObject
   /**
-   * `missing`: it does not exist. `changed`: the desired object changed. `drifted`: another client changed the live
-   * object.
+   * `missing`: it does not exist, which is a precondition: see the outcome `exists`. `changed`: the desired object
+   * changed. `drifted`: another client changed the live object.
    */
   readonly why: 'missing' | 'changed' | 'drifted'
   /** The fields that differ, as paths. */
@@ -38,9 +42,9 @@ export interface Delete extends Target {
   /** A precondition: a later object of the same name has another owner. */
   readonly uid: string
   /**
-   * `pruned`: no longer desired. `finalized`: its owner is being deleted, and the garbage collector does not cover it.
+   * `pruned`: no longer desired. `replaced`: created again afterwards. `finalized`: its owner is being deleted, and the garbage collector does not cover it.
    */
-  readonly why: 'pruned' | 'finalized'
+  readonly why: 'pruned' | 'replaced' | 'finalized'
 }
 
 export interface SetFinalizers extends Target {
@@ -51,6 +55,19 @@ export interface SetFinalizers extends Target {
   readonly resourceVersion: string
   readonly finalizers: readonly string[]
   readonly why: 'added' | 'removed'
+}
+
+/** Labels and annotations of an object that is let go, or taken back: nothing else of it changes. */
+export interface SetMarks extends Target {
+  readonly verb: 'marks'
+  readonly name: ObjectName
+  readonly uid: string
+  /** A precondition: it may have another holder by now. */
+  readonly resourceVersion: string
+  /** `null` removes one. */
+  readonly labels: Readonly<Record<string, string | null>>
+  readonly annotations: Readonly<Record<string, string | null>>
+  readonly why: 'released' | 'retaken'
 }
 
 export interface WriteStatus extends Target {
@@ -65,10 +82,15 @@ export type MutationOutcome =
       /** The object in the answer; absent if nothing was sent or the object is deleted. */
       readonly object?: UntypedObject
     }
+  | {
+      /** An apply of a missing object was refused, since there is one that the view does not show: this one. */
+      readonly result: 'exists'
+      readonly object: UntypedObject
+    }
   | { readonly result: 'failed'; readonly error: unknown }
 
 export function mutationName(mutation: Mutation): ObjectName {
-  if (mutation.verb === 'delete' || mutation.verb === 'finalizers') return mutation.name
+  if ('name' in mutation) return mutation.name
   const { name = '', namespace } = mutation.object.metadata
   return { name, namespace }
 }

@@ -7,7 +7,6 @@
  *
  * The steps are in the folder `reconcile/`, each a function of the run (`run.ts`) that they share.
  */
-import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { MutationOutcome, Wave } from './plan.ts'
 import { conclude, reportConclusion, writeStatus } from './reconcile/conclusion.ts'
@@ -19,7 +18,8 @@ import { takeOverridden } from './reconcile/override.ts'
 import { ReconcileRun, type Taken, type Waves } from './reconcile/run.ts'
 import type { Conclusion, ReconcileSituation } from './reconcile/situation.ts'
 import { updateDependents } from './reconcile/updater.ts'
-import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
+import { Suspended } from './task/task-results.ts'
+import { nextStep, standardSteps, type StepEvent, type StepName } from './step-graph.ts'
 
 export { finalizerName } from './reconcile/finalizers.ts'
 export {
@@ -42,21 +42,15 @@ async function* follow(run: ReconcileRun): Waves<Conclusion> {
   yield* walk(run)
   const { resyncMs } = run.situation.controller.options
   if (resyncMs !== undefined && !run.journal.failure) run.journal.requeue(resyncMs)
-  if (!run.isGone) yield* writeStatus(run)
+  if (!run.isGone && !run.journal.suspension) yield* writeStatus(run)
   return conclude(run)
 }
 
 /** From step to step along the graph; an error is an event like any other. */
 async function* walk(run: ReconcileRun): Waves {
   const { situation, journal } = run
-  const { graph } = situation.controller
-  let step: string | undefined = graph.start
-  while (step !== undefined && !run.isGone) {
-    if (journal.path.length >= mostHops) {
-      const last = journal.path.slice(-6).join(' > ')
-      journal.fail(new MusterError('StepsNeverEnd', `${journal.place} went ${last} and on.`), 'cr')
-      return
-    }
+  let step: StepName | undefined = standardSteps.start
+  while (step !== undefined && !run.isGone && !journal.suspension) {
     journal.enter(step, situation.clock.now())
     situation.marks?.at(step)
     try {
@@ -64,9 +58,10 @@ async function* walk(run: ReconcileRun): Waves {
       if (taken instanceof Promise) await taken
       else if (taken) yield* taken
     } catch (error) {
-      journal.fail(error, 'cr')
+      if (error instanceof Suspended) journal.suspend(error)
+      else journal.fail(error, 'cr')
     }
-    step = nextStep(graph, step, eventsOf(run))
+    step = nextStep(step, eventsOf(run))
   }
 }
 
@@ -76,12 +71,12 @@ function eventsOf({ journal: { stepFailure }, isFinalizing }: ReconcileRun): rea
   return [...failures, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
-function take(run: ReconcileRun, step: string): Taken {
+function take(run: ReconcileRun, step: StepName): Taken {
   const override = run.situation.controller.options.steps?.[step]
   return override ? takeOverridden(run, override, () => takeByDefault(run, step)) : takeByDefault(run, step)
 }
 
-function takeByDefault(run: ReconcileRun, step: string): Taken {
+function takeByDefault(run: ReconcileRun, step: StepName): Taken {
   const { options } = run.situation.controller
   switch (step) {
     case 'CRGetter':
@@ -98,8 +93,8 @@ function takeByDefault(run: ReconcileRun, step: string): Taken {
       return finalize(run)
     case 'SuccessManager':
       return reportConclusion(run)
-    // ErrorManager, GiveUpManager and custom steps have no default.
-    default:
+    case 'ErrorManager':
+    case 'GiveUpManager':
       return undefined
   }
 }

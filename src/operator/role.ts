@@ -4,14 +4,16 @@
  * registrations) are in `src/manager/runtime/manager-role.ts`.
  *
  * Declared names become `resourceNames`: always for writes, since an apply is a patch of one name even if it creates;
- * for reads only if all inputs of the kind are names, since it is then watched by name.
+ * for reads only if all inputs of the kind are names, since it is then watched by name. RBAC knows neither labels nor
+ * references, so an annotation states what the operator watches of the kinds that it may list.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
-import type { Input } from './input.ts'
+import { describeSelection, type Input } from './view/input.ts'
 import type { Operator } from './operator.ts'
 
 const watching = ['list', 'watch'] as const
+const watchesAnnotation = 'muster.dev/watches'
 
 /** Collects grants: equal ones become one rule. */
 export interface Grants {
@@ -48,27 +50,36 @@ export function roleOf(operator: Operator): ClusterRole {
   }
   for (const output of declaredOutputs) {
     const names = output.select === 'name' ? [output.name] : undefined
-    grant(output.resource, ['create', 'delete', 'patch'], names)
+    // `get`: an object of another owner is not watched, and is read when it is in the way.
+    grant(output.resource, ['create', 'delete', 'get', 'patch'], names)
   }
-  for (const { kind, own, finalizes, resources, options } of controllers) {
+  for (const { kind, own, finalizes, dependents, options } of controllers) {
     const names = own.select === 'name' ? [own.name] : undefined
     grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'], names)
     // Objects of `reconcile` may be tied to their CR by an owner reference or by a label.
     const makesMore = options.reconcile !== undefined || (options.writes?.length ?? 0) > 0
     if (finalizes || makesMore) grant(kind, ['patch'], names)
     // An owner reference with `blockOwnerDeletion` needs `update` on the owner's finalizers.
-    const owns = resources.some(({ ownership }) => ownership === 'reference') || makesMore
+    const owns = dependents.some(({ ownership }) => ownership === 'reference') || makesMore
     if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'], names)
     // A dependent that keeps vanishing may be garbage-collected with its CR: before creating it again the executor
     // reads the CR from the API server.
-    if (resources.length > 0 || makesMore) grant(kind, ['get'], names)
+    if (dependents.length > 0 || makesMore) grant(kind, ['get'], names)
+  }
+  if (controllers.some(({ options }) => options.embeds)) {
+    // Which kinds are embedded is known only at run time, and RBAC knows no labels.
+    grant({ group: '*', plural: '*' }, ['create', 'delete', 'get', 'list', 'patch', 'watch'])
+    grant({ group: '', plural: 'serviceaccounts' }, ['impersonate'])
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
   grant({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
-    metadata: { name: operator.name },
+    metadata: {
+      name: operator.name,
+      annotations: { [watchesAnnotation]: [...new Set(declaredInputs.map(describeSelection))].toSorted().join('; ') },
+    },
     rules: rules(),
   }
 }

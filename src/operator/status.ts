@@ -1,16 +1,16 @@
 /** The status of a CR: the author's report and what follows from the ledger, written only when it has changed. */
-import { type Condition, findCondition } from '../kube/condition.ts'
+import { type Condition, findCondition } from '../kube/meta/condition.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { StatusReport } from './controller.ts'
-import { desiredHash, typingOf } from './desired.ts'
-import { differences, type Typing } from './difference.ts'
-import type { SettledEntry } from './entry.ts'
+import { desiredHash, typingOf } from './dependent/desired.ts'
+import { differences, type Typing } from './dependent/difference.ts'
+import type { SettledEntry } from './dependent/entry.ts'
 import type { LifecycleStep } from './lifecycle/step.ts'
 import { type Ledger, standardConditions, standardTypes, statedConditions } from './ledger.ts'
 import type { WriteStatus } from './plan.ts'
-import type { TypedResource } from './typed-resource.ts'
+import type { TypedResource } from '../kube/typed-resource.ts'
 
 interface StatusInput<CR extends KubeObject> {
   readonly kind: TypedResource<CR>
@@ -65,9 +65,10 @@ export function statusWrite<CR extends KubeObject>({
     changedFields.length === 0 &&
     !(reports && hasObsoleteFields(live, status, typing)) &&
     !hasObsoleteConditions(before, conditions)
+  if (isCurrent) return undefined
   const hash = desiredHash(status)
   const { name = '', namespace, uid, resourceVersion } = cr.metadata
-  if (isCurrent || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
+  if (settled?.hash === hash && settled.resourceVersion === resourceVersion) return undefined
   const object = {
     apiVersion: formatApiVersion(kind),
     kind: kind.kind,

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { actionOutcomeOf, hiding, readActionsReport, actionTexts } from './action.ts'
 
-describe('what a program says of itself', () => {
-  it('adds up, line by line', () => {
+describe('the output of a program', () => {
+  it('accumulates, line by line', () => {
     const lines = ['hello', '{"progress":0.4,"message":"half way"}', '{"progress":2}', '{"result":{"rows":3}}', '{']
     expect(lines.reduce((report, line) => readActionsReport(line, report), {})).toEqual({
       progress: 1,
@@ -12,7 +12,7 @@ describe('what a program says of itself', () => {
     })
   })
 
-  it('no line breaks it, whatever is in it', () => {
+  it('may contain any line', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
         const report = readActionsReport(line, { progress: 0.5 })
@@ -32,9 +32,9 @@ describe('an outcome', () => {
     { state: 'running', endedAt: 'x' },
     { state: 'succeeded' },
     { state: 'toString', endedAt: '' },
-  ])('is not %j', (value) => expect(actionOutcomeOf(value)).toBeUndefined())
+  ])('is invalid: %j', (value) => expect(actionOutcomeOf(value)).toBeUndefined())
 
-  it('keeps what is known and leaves out the rest', () => {
+  it('keeps known members and omits the rest', () => {
     const endedAt = '2026-01-01T00:00:00.000Z'
     expect(
       actionOutcomeOf({ state: 'failed', endedAt, reason: 'ExitCode', exitCode: 3, token: 'x', message: 'm' }),
@@ -49,7 +49,7 @@ describe('an outcome', () => {
 })
 
 describe('redaction', () => {
-  it('leaves no secret of three characters or more, whatever it is', () => {
+  it('leaves no secret of three characters or more', () => {
     const secret = fc.stringMatching(/^[a-z]{3,8}$/)
     fc.assert(
       fc.property(fc.array(secret), fc.string(), fc.string(), (secrets, before, after) => {
@@ -61,13 +61,13 @@ describe('redaction', () => {
     )
   })
 
-  it('comes before a message is cut: no part of a secret is left at its end', () => {
+  it('precedes truncation: no part of a secret remains at the end', () => {
     const secret = 'correct horse battery staple '.repeat(100).trim()
     const line = JSON.stringify({ message: `${'x'.repeat(990)} ${secret}` })
     expect(readActionsReport(line, {}, hiding([secret])).message).toBe(`${'x'.repeat(990)} •••`)
   })
 
-  it('finds every text of an input', () => {
+  it('finds every string of an input', () => {
     expect(actionTexts({ a: 'one', b: [{ c: 'two' }, 3, null], d: true })).toEqual(['one', 'two'])
   })
 })

@@ -4,7 +4,7 @@
  * `lost` means that the outcome is unknown: the program and its process shim were killed before the outcome was
  * recorded. It may have done all, some or nothing. Only the caller can decide, and starts it again under another key.
  */
-import { cutText, type Hide, hidingValues } from '../kube/hidden-text.ts'
+import { cutText, type Hide, hidingValues } from '../kube/text/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../kube/json.ts'
 
 export type ActionState = 'running' | 'succeeded' | 'failed' | 'lost'

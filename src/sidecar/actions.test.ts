@@ -11,7 +11,7 @@ import type { ActionRecord, ActionSpec } from './action.ts'
 import { createFolder, digestOf, folderOf, noEnvironment } from './action-folder.ts'
 import { type Actions, type ActionsOptions, openActions } from './actions.ts'
 
-/** Calls the port in its input, says that it is half way, and ends as it is told: `result`, `exit 3`, `silent 0`. */
+/** Calls the port in its input, reports that it is half way, and ends as the test replies: `result`, `exit 3`, `silent 0`. */
 const obedient = `
   let text = ''
   process.stdin.on('data', (part) => (text += part)).on('end', () => {
@@ -124,7 +124,7 @@ const end = (actions: Actions, key: string): Promise<ActionRecord> =>
   when(actions, key, ({ state }) => state !== 'running')
 
 describe('an action', { timeout: 60_000 }, () => {
-  it('starts once, reports how far it is, and ends with its result', async () => {
+  it('starts once, reports progress, and ends with its result', async () => {
     const actions = await open()
     const input = { port, greeting: 'hello' }
     const { record, isNew } = await actions.start({ key: 'a', name: 'obey', input })
@@ -146,7 +146,7 @@ describe('an action', { timeout: 60_000 }, () => {
     expect(calls.map(({ key }) => key)).toEqual(['a'])
   })
 
-  it('asked for many times at once, starts once', async () => {
+  it('requested concurrently, starts once', async () => {
     const actions = await open()
     const asked = Array.from({ length: 10 }, () => actions.start({ key: 'a', name: 'obey', input: { port } }))
     expect((await Promise.all(asked)).filter(({ isNew }) => isNew)).toHaveLength(1)
@@ -155,7 +155,7 @@ describe('an action', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('is refused under a known key with another name or input, and nothing is started', async () => {
+  it('is rejected under a known key with another name or input, and does not start', async () => {
     const actions = await open()
     await actions.start({ key: 'a', name: 'obey', input: { port } })
     expect(await failure(actions.start({ key: 'a', name: 'chatter', input: { port } }))).toMatchObject({
@@ -172,7 +172,7 @@ describe('an action', { timeout: 60_000 }, () => {
     expect(actions.list()).toHaveLength(1)
   })
 
-  it('waits for its turn: one more than may run is refused, until one has ended', async () => {
+  it('is rejected beyond the concurrency limit, until another one has ended', async () => {
     const actions = await open({ concurrency: 1 })
     await actions.start({ key: 'a', name: 'obey', input: { port } })
     const refused = await failure(actions.start({ key: 'b', name: 'obey', input: { port } }))
@@ -184,7 +184,7 @@ describe('an action', { timeout: 60_000 }, () => {
     await end(actions, 'b')
   })
 
-  it('fails with its exit code, or with the signal that ended it, or because there is no such program', async () => {
+  it('fails with its exit code or signal, or because the program is missing', async () => {
     const actions = await open()
     await actions.start({ key: 'code', name: 'obey', input: { port } })
     ;(await call(0)).write('exit 3')
@@ -202,19 +202,19 @@ describe('an action', { timeout: 60_000 }, () => {
     })
   })
 
-  it('that says more than anybody wants to hear still ends', async () => {
+  it('with excessive output still ends', async () => {
     const actions = await open()
     await actions.start({ key: 'a', name: 'chatter' })
     expect(await end(actions, 'a')).toMatchObject({ state: 'succeeded', result: 'said' })
   })
 
-  it('is ended when its time is up, by force if it must be', async () => {
+  it('ends at its timeout, by force if necessary', async () => {
     const actions = await open()
     await actions.start({ key: 'a', name: 'hurry', input: { port, deaf: true } })
     expect(await end(actions, 'a')).toMatchObject({ state: 'failed', reason: 'TimedOut' })
   })
 
-  it('ends when it is cancelled, by force if it must be', async () => {
+  it('ends on cancellation, by force if necessary', async () => {
     const actions = await open()
     for (const [key, deaf] of [
       ['soft', false],
@@ -229,14 +229,14 @@ describe('an action', { timeout: 60_000 }, () => {
     expect(await actions.cancel('soft')).toMatchObject({ reason: 'Cancelled' })
   })
 
-  it('cancelled before it could start, is never started', async () => {
+  it('cancelled before its start, never starts', async () => {
     const actions = await open()
     await actions.start({ key: 'a', name: 'obey', input: { port } })
     await actions.cancel('a')
     expect(await end(actions, 'a')).toMatchObject({ state: 'failed', reason: 'Cancelled' })
   })
 
-  it('shows neither its input nor its environment, in no record, message or log, and its input does not stay', async () => {
+  it('shows neither its input nor its environment in any record, message or log, and its input is not kept', async () => {
     const actions = await open()
     const input = { port, greeting: 'hidden-in-the-input' }
     await actions.start({ key: 'a', name: 'obey', input })
@@ -251,7 +251,7 @@ describe('an action', { timeout: 60_000 }, () => {
     expect(shown).not.toContain('hidden')
   })
 
-  it('is forgotten when more have ended than are remembered, and its folder with it', async () => {
+  it('is forgotten beyond the limit of remembered actions, with its folder', async () => {
     const actions = await open({ remember: 1 })
     for (const key of ['a', 'b']) {
       await actions.start({ key, name: 'absent' })
@@ -262,8 +262,8 @@ describe('an action', { timeout: 60_000 }, () => {
   })
 })
 
-describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
-  it('goes on, is found again, and is watched to its end', async () => {
+describe('an action whose sidecar was killed', { timeout: 60_000 }, () => {
+  it('continues, and the next sidecar observes it to its end', async () => {
     const first = await open()
     const { record } = await first.start({ key: 'a', name: 'obey', input: { port } })
     const socket = await call(0)
@@ -276,7 +276,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('may end meanwhile, and its result is not lost', async () => {
+  it('may end meanwhile, without losing its result', async () => {
     const first = await open()
     await first.start({ key: 'a', name: 'obey', input: { port } })
     const socket = await call(0)
@@ -291,7 +291,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('is cancelled by the next one as by the first', async () => {
+  it('can be cancelled by the next sidecar', async () => {
     const first = await open()
     await first.start({ key: 'a', name: 'obey', input: { port } })
     await call(0)
@@ -301,7 +301,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(await end(second, 'a')).toMatchObject({ state: 'failed', reason: 'Cancelled' })
   })
 
-  it('that was written down and never started, is started by the next one', async () => {
+  it('that was recorded but not started is started by the next sidecar', async () => {
     await mkdir(folder, { recursive: true })
     const input = { port }
     const saved = {
@@ -318,7 +318,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(await end(actions, 'a')).toMatchObject({ state: 'succeeded' })
   })
 
-  it('is started once, however many sidecars find it not started at the same moment', async () => {
+  it('is started once, however many sidecars find it not started', async () => {
     await mkdir(folder, { recursive: true })
     const input = { port }
     const saved = {
@@ -357,7 +357,7 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('whose process shim alone was killed, runs on and is followed: lost at its end, or cancelled by force', async () => {
+  it('whose process shim alone was killed continues: it is lost at its end, or cancelled by force', async () => {
     const actions = await open()
     for (const [index, key] of ['end', 'cancel'].entries()) {
       await actions.start({ key, name: 'impatient', input: { port, deaf: true } })
@@ -377,8 +377,8 @@ describe('an action whose sidecar is gone', { timeout: 60_000 }, () => {
   })
 })
 
-describe('what a crash leaves behind', { timeout: 60_000 }, () => {
-  it('drafts are removed, torn files break nothing, and a key whose record is unreadable is not started again', async () => {
+describe('after a crash', { timeout: 60_000 }, () => {
+  it('temporary files are removed, truncated files are ignored, and a key with an unreadable record is not started again', async () => {
     const actions = await open()
     await actions.start({ key: 'good', name: 'absent' })
     await end(actions, 'good')
@@ -398,7 +398,7 @@ describe('what a crash leaves behind', { timeout: 60_000 }, () => {
     expect(calls).toHaveLength(0)
   })
 
-  it('a torn outcome is no outcome: the action is lost', async () => {
+  it('a truncated outcome is ignored: the action is lost', async () => {
     const first = await open()
     await first.start({ key: 'a', name: 'absent' })
     await end(first, 'a')
@@ -408,7 +408,7 @@ describe('what a crash leaves behind', { timeout: 60_000 }, () => {
     expect(await end(second, 'a')).toMatchObject({ state: 'lost' })
   })
 
-  it('what cannot be written down is not started', async () => {
+  it('an action that cannot be recorded is not started', async () => {
     const actions = await open()
     await rm(folder, { recursive: true })
     expect(await failure(actions.start({ key: 'a', name: 'obey', input: { port } }))).toMatchObject({

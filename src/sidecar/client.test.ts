@@ -48,7 +48,7 @@ async function settled<T>({ clock }: Scene, work: Promise<T>): Promise<T> {
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
 describe('a client of a sidecar', () => {
-  it('asks with its token, and for what it was told', async () => {
+  it('sends its token and the requested parameters', async () => {
     const one = scene([200, state])
     expect(await one.client.state({ since: state.since, waitMs: 2500 })).toEqual(state)
     expect(one.requests[0]).toMatchObject({
@@ -69,14 +69,14 @@ describe('a client of a sidecar', () => {
     expect(await scene([200, { actions: [record] }]).client.actions()).toEqual([record])
   })
 
-  it('tries again what may go away by itself: every request may be sent twice', async () => {
+  it('retries transient failures: every request is idempotent', async () => {
     const one = scene(refused, [500, { error: 'Internal', message: 'x' }], [503, 'nothing like JSON'], [202, record])
     expect(await settled(one, one.client.start({ key: 'a/b', name: 'backup' }))).toEqual(record)
     expect(one.requests).toHaveLength(4)
     expect(new Set(one.requests.map(({ body }) => body)).size).toBe(1)
   })
 
-  it('gives up when its time is up, and says what was wrong last', async () => {
+  it('gives up at its deadline, and reports the last failure', async () => {
     const one = scene(refused)
     const error = await failure(settled(one, one.client.state()))
     expect(error).toMatchObject({
@@ -87,7 +87,7 @@ describe('a client of a sidecar', () => {
     expect(one.requests.length).toBeGreaterThan(3)
   })
 
-  it('does not wait for a sidecar that says nothing at all, longer than it may', async () => {
+  it('waits for a silent sidecar only up to its deadline', async () => {
     const clock = virtualClock()
     const transport = ({ signal }: SidecarRequest): Promise<SidecarResponse> =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
@@ -116,7 +116,7 @@ describe('a client of a sidecar', () => {
     ['ActionConflict', 'terminal', [409, { error: 'Conflict', message: 'known.' }], undefined],
     ['SidecarUnauthorized', 'transient', [401, { error: 'Unauthorized', message: 'no.' }], undefined],
     ['SidecarRefused', 'terminal', [400, { error: 'UnknownAction', message: 'none.' }], undefined],
-  ])('hears at once of %s (%s)', async (name, retry, reply, retryAfterMs) => {
+  ])('reports %s at once (%s)', async (name, retry, reply, retryAfterMs) => {
     const one = scene(reply)
     const error = await failure(one.client.start({ key: 'b', name: 'backup', input: 'a-secret-input' }))
     expect(error).toMatchObject({ name, retry, retryAfterMs })
@@ -124,7 +124,7 @@ describe('a client of a sidecar', () => {
     expect(one.requests).toHaveLength(1)
   })
 
-  it('knows an action that is not there from one that cannot be asked for', async () => {
+  it('distinguishes an unknown action from an action that cannot be requested', async () => {
     const none: Reply = [404, { error: 'NotFound', message: 'there is none.' }]
     expect(await scene(none).client.action('x')).toBeUndefined()
     expect(await scene(none).client.cancel('x')).toBeUndefined()
@@ -132,7 +132,7 @@ describe('a client of a sidecar', () => {
     expect(await failure(scene([404, '<html>']).client.action('x'))).toMatchObject({ name: 'SidecarRefused' })
   })
 
-  it('no answer breaks it but into an error of its own, whatever it is', async () => {
+  it('raises its own error for any invalid response', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 100, max: 599 }), fc.oneof(fc.string(), fc.json()), async (status, body) => {
         const one = scene([status, body])

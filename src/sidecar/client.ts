@@ -7,10 +7,11 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
-import { type ErrorName, MusterError } from '../kube/errors.ts'
+import { sidecarErrors } from './errors.ts'
+import { type ErrorDefinition, isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
-import { trimEnd } from '../kube/trim-end.ts'
+import { trimEnd } from '../kube/text/trim-end.ts'
 import type { ActionRecord, ActionRequest } from './action.ts'
 import type { SidecarState } from './state.ts'
 
@@ -94,7 +95,10 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
       return await transport({ method, url: `${base}${path}`, headers, body, signal })
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      throw new MusterError('SidecarUnreachable', `${what({ method, path })}: ${code ?? 'no whole answer came'}.`)
+      throw new MusterError(
+        sidecarErrors.SidecarUnreachable,
+        `${what({ method, path })}: ${code ?? 'no whole answer came'}.`,
+      )
     }
   }
 
@@ -103,7 +107,7 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
     const stop = new AbortController()
     const deadline = clock.now() + timeoutMs + (call.waitMs ?? 0)
     const timer = clock.after(deadline - clock.now(), () =>
-      stop.abort(new MusterError('SidecarUnreachable', `${what(call)}: not done within ${timeoutMs} ms.`)),
+      stop.abort(new MusterError(sidecarErrors.SidecarUnreachable, `${what(call)}: not done within ${timeoutMs} ms.`)),
     )
     const signal = call.signal ? AbortSignal.any([stop.signal, call.signal]) : stop.signal
     try {
@@ -115,7 +119,9 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
           const wait = jitter(Math.min(firstBackoffMs * 2 ** (tries - 1), longestBackoffMs), random, 0.5)
           // A token that is not accepted yet will not be within seconds: left to the caller's back-off.
           const isFinal =
-            !(error instanceof MusterError) || error.retry !== 'transient' || error.name === 'SidecarUnauthorized'
+            !isMusterError(error) ||
+            error.retry !== 'transient' ||
+            isMusterError(error, sidecarErrors.SidecarUnauthorized)
           if (isFinal || clock.now() + wait >= deadline) throw error
           await clock.sleep(wait, signal)
         }
@@ -170,11 +176,11 @@ function read(call: Call, { status, headers, body }: SidecarResponse): Json | un
   )
 }
 
-function errorFor(status: number): ErrorName {
-  if (status === 401) return 'SidecarUnauthorized'
-  if (status === 409) return 'ActionConflict'
-  if (status === 429) return 'SidecarBusy'
-  return status >= 500 ? 'SidecarFailed' : 'SidecarRefused'
+function errorFor(status: number): ErrorDefinition {
+  if (status === 401) return sidecarErrors.SidecarUnauthorized
+  if (status === 409) return sidecarErrors.ActionConflict
+  if (status === 429) return sidecarErrors.SidecarBusy
+  return status >= 500 ? sidecarErrors.SidecarFailed : sidecarErrors.SidecarRefused
 }
 
 /** Without the query. */
@@ -202,5 +208,5 @@ function asRecord(value: Json | undefined): ActionRecord {
 }
 
 function unexpected(): never {
-  throw new MusterError('SidecarFailed', 'the answer is not one of a sidecar.')
+  throw new MusterError(sidecarErrors.SidecarFailed, 'the answer is not one of a sidecar.')
 }

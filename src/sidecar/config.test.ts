@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Json } from '../kube/json.ts'
-import { readYaml } from '../kube/yaml.ts'
+import { readYaml } from '../kube/yaml/yaml.ts'
 import { loadConfig, readConfig, readListen } from './config.ts'
 
 const whole = {
@@ -29,7 +29,7 @@ describe('a configuration', () => {
     })
   })
 
-  it('yields to flags', () => {
+  it('is overridden by flags', () => {
     const { listen, tokenFile, stateDirectory } = readConfig(whole, '/etc', {
       listen: ':9000',
       tokenFile: '/run/token',
@@ -42,7 +42,7 @@ describe('a configuration', () => {
     })
   })
 
-  it('is what the README shows', async () => {
+  it('matches the README', async () => {
     const readme = await readFile(new URL('README.md', import.meta.url), 'utf8')
     const [, example = ''] = /```yaml\n(listen[^]*?)```/.exec(readme) ?? []
     const config = readConfig(readYaml(example, { strict: true }), '/')
@@ -50,7 +50,7 @@ describe('a configuration', () => {
     expect(config.probes.size).toBeGreaterThan(0)
   })
 
-  it('is read from YAML and from JSON, and a broken file is named', async () => {
+  it('is parsed from YAML and JSON, and an invalid file is named', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-config-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const [yaml, json] = [path.join(folder, 'c.yaml'), path.join(folder, 'c.json')]
@@ -87,7 +87,7 @@ describe('a configuration', () => {
     ],
     ['concurrency must be', 'no actions at once', { ...whole, concurrency: 0 }],
     ['onStop must be one of wait, leave', 'another end', { ...whole, onStop: 'kill' }],
-  ])('is refused with its place: %s (%s)', (words, _what, value) => {
+  ])('is rejected with its path: %s (%s)', (words, _what, value) => {
     expect(() => readConfig(value, '/')).toThrow(words)
   })
 

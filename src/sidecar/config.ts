@@ -5,8 +5,9 @@
  * names the place: `actions.backup.timeout`.
  */
 import path from 'node:path'
-import { durationToMs, parseDuration } from '../kube/duration.ts'
-import { MusterError } from '../kube/errors.ts'
+import { durationToMs, parseDuration } from '../kube/units/duration.ts'
+import { sidecarErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { isJsonArray } from '../kube/json-member.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import type { ActionSpec, EnvironmentSpec } from './action.ts'
@@ -61,7 +62,7 @@ async function readDocument(file: string): Promise<Json> {
     throw invalid(file, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`)
   })
   if (!file.endsWith('.json')) {
-    const { readYaml } = await import('../kube/yaml.ts')
+    const { readYaml } = await import('../kube/yaml/yaml.ts')
     return readYaml(content, { source: file, strict: true })
   }
   try {
@@ -292,5 +293,5 @@ function oneOf<const T extends string>(value: Json, place: string, choices: read
 }
 
 function invalid(place: string, problem: string): MusterError {
-  return new MusterError('SidecarConfigInvalid', `${place} ${problem}.`)
+  return new MusterError(sidecarErrors.SidecarConfigInvalid, `${place} ${problem}.`)
 }

@@ -20,14 +20,14 @@ const open = (connections: readonly Connection[]): string =>
     .join('')
 
 describe('the connections of a listener', () => {
-  it('a new one takes the place of the oldest without a token', () => {
+  it('a new one replaces the oldest without a token', () => {
     const pool = connectionPool<Connection>({ places: 3, reserved: 1 })
     const all = named('a', 'b', 'c', 'd', 'e')
     for (const connection of all) pool.join(connection)
     expect(open(all)).toBe('cde')
   })
 
-  it('one that is closed leaves its place', () => {
+  it('a closed one frees its slot', () => {
     const pool = connectionPool<Connection>({ places: 2, reserved: 1 })
     const all = named('a', 'b', 'c')
     pool.join(all[0]!)
@@ -37,7 +37,7 @@ describe('the connections of a listener', () => {
     expect(open(all)).toBe('abc')
   })
 
-  it('one with a token stays, however many come without', () => {
+  it('an authenticated one stays, however many unauthenticated ones arrive', () => {
     const pool = connectionPool<Connection>({ places: 3, reserved: 1 })
     const all = named('a', 'b', 'c', 'd', 'e')
     pool.join(all[0]!)
@@ -46,7 +46,7 @@ describe('the connections of a listener', () => {
     expect(open(all)).toBe('ade')
   })
 
-  it('those with a token leave the reserved places: an idle one goes, and where none is idle the request is refused', () => {
+  it('authenticated ones leave the reserved slots free: an idle one is closed, and without an idle one the request is rejected', () => {
     const pool = connectionPool<Connection>({ places: 3, reserved: 1 })
     const all = named('a', 'b', 'c', 'd')
     for (const connection of all.slice(0, 3)) pool.join(connection)
@@ -62,7 +62,7 @@ describe('the connections of a listener', () => {
     expect(open(all)).toBe('bcd')
   })
 
-  it('one that was closed while its token was checked takes no place', () => {
+  it('one that was closed during authentication takes no slot', () => {
     const pool = connectionPool<Connection>({ places: 2, reserved: 1 })
     const [gone, next] = named('a', 'b')
     pool.join(gone!)

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 describe('a durable file', () => {
-  it('replaces what was there, and leaves no draft', async () => {
+  it('replaces the content, and leaves no temporary file', async () => {
     const file = path.join(folder, 'a.json')
     await writeDurably(file, '{"a":1}')
     await writeDurably(file, '{"a":2}')
@@ -19,7 +19,7 @@ describe('a durable file', () => {
     expect(await readdir(folder)).toEqual(['a.json'])
   })
 
-  it('is claimed once, and stays what the first one wrote', async () => {
+  it('is claimed once, with the content of the first writer', async () => {
     const file = path.join(folder, 'claim.json')
     expect(await claimDurably(file, '{"by":"one"}')).toBe(true)
     expect(await claimDurably(file, '{"by":"two"}')).toBe(false)
@@ -30,13 +30,13 @@ describe('a durable file', () => {
     expect(await readdir(folder)).toEqual(['claim.json'])
   })
 
-  it.each(['', '{"a":', '[1]', 'null', '"text"'])('that holds %j is no object', async (text) => {
+  it.each(['', '{"a":', '[1]', 'null', '"text"'])('with %j is not an object', async (text) => {
     const file = path.join(folder, 'torn.json')
     await writeFile(file, text)
     expect(await readDurableObject(file)).toBeUndefined()
   })
 
-  it('that is absent is no object; one that cannot be read is an error', async () => {
+  it('that is missing yields undefined; an unreadable one is an error', async () => {
     expect(await readDurableObject(path.join(folder, 'absent.json'))).toBeUndefined()
     await expect(readDurableObject(folder)).rejects.toThrow('EISDIR')
   })

@@ -43,7 +43,7 @@ async function scene() {
 }
 
 describe('an observer', () => {
-  it('knows nothing before the first answer, and then what it says', async () => {
+  it('has no state before the first result', async () => {
     const { observer, seen, answer } = await scene()
     expect(observer.state()).toMatchObject({ state: 'unknown', reachable: false })
     await answer('up')
@@ -51,7 +51,7 @@ describe('an observer', () => {
     expect(observer.state()).toMatchObject({ state: 'running', reachable: true })
   })
 
-  it('asks again after its interval, and keeps `since` while nothing changes', async () => {
+  it('probes at its interval, and keeps `since` while nothing changes', async () => {
     const { clock, observer, seen, asked, answer } = await scene()
     await answer('up')
     await eventually(() => seen.length === 1)
@@ -67,7 +67,7 @@ describe('an observer', () => {
     expect(observer.state().since > since).toBe(true)
   })
 
-  it('counts a beginning at once, and an end only with answers from after it', async () => {
+  it('counts a start at once, and an end only with later probe results', async () => {
     const { clock, observer, running, seen, asked, answer } = await scene()
     await answer('up')
     await eventually(() => seen.length === 1)

@@ -23,7 +23,7 @@ async function closedPort(): Promise<number> {
 }
 
 describe('an HTTP probe', () => {
-  it('knows status and word, and no word of another shape', async () => {
+  it('reads status and body, and ignores a body of another format', async () => {
     const answers = new Map([
       ['/ok', [200, '{"status":{"phase":" running ","list":["a","b"],"deep":{}}}']],
       ['/bad', [503, 'overloaded']],
@@ -53,7 +53,7 @@ describe('an HTTP probe', () => {
     expect(await ask({ ...http, url: `${at}/bad`, status: 503 })).toMatchObject({ ok: true })
   })
 
-  it('is not reached when nobody listens, and says neither address nor password', async () => {
+  it('is unreachable without a listener, and its message contains neither address nor password', async () => {
     const url = `http://user:hidden@127.0.0.1:${await closedPort()}/`
     expect(await ask({ kind: 'http', url, status: 200 })).toEqual({
       reached: false,
@@ -62,7 +62,7 @@ describe('an HTTP probe', () => {
     })
   })
 
-  it('does not wait longer than its time, and lets go of the connection', async () => {
+  it('respects its timeout, and releases the connection', async () => {
     let open = 0
     const server = createServer(() => undefined).on('connection', (socket) => {
       open++
@@ -79,7 +79,7 @@ describe('an HTTP probe', () => {
 })
 
 describe('a file probe', () => {
-  it('takes the content for the word', async () => {
+  it('reads the content', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-probe-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const file = path.join(folder, 'phase')
@@ -99,7 +99,7 @@ describe('a command probe', () => {
     environment: { ...noEnvironment, pass: ['HOME'], set: { PHASE: 'up' } },
   })
 
-  it('takes stdout for the word, and the exit code for the code', async () => {
+  it('reads stdout and the exit code', async () => {
     expect(await ask(command('console.log(process.env.PHASE)'))).toMatchObject({ reached: true, ok: true, word: 'up' })
     const script = "console.log('odd'); process.exitCode = 3"
     const odd = { ok: false, code: 3, word: 'odd', message: 'exit code 3' }
@@ -107,12 +107,12 @@ describe('a command probe', () => {
     expect(await ask(command(script, [0, 3]))).toEqual({ ...odd, reached: true })
   })
 
-  it('sees of the environment what it was given', async () => {
+  it('gets only the given environment', async () => {
     const { word } = await ask(command("console.log(Object.keys(process.env).sort().join(' '))"))
     expect(word).toBe('HOME PATH PHASE')
   })
 
-  it('is not reached when there is no such program, or it is killed', async () => {
+  it('is unreachable when the program is missing or killed', async () => {
     const absent = { kind: 'command', command: ['/no/such'], answers: [0], environment: noEnvironment } as const
     expect(await ask(absent)).toEqual({ reached: false, ok: false, message: 'ENOENT' })
     expect(await ask(command("process.kill(process.pid, 'SIGKILL')"))).toMatchObject({ message: 'ended by SIGKILL' })
@@ -120,7 +120,7 @@ describe('a command probe', () => {
 })
 
 describe('a TCP probe', () => {
-  it('is reached when somebody listens', async () => {
+  it('is reachable with a listener', async () => {
     const port = await listen(createTcpServer())
     expect(await ask({ kind: 'tcp', host: '127.0.0.1', port })).toEqual({ reached: true, ok: true })
     const closed = await closedPort()

@@ -13,7 +13,7 @@ describe('the identity of a process', () => {
     expect(readIdentity(JSON.parse(JSON.stringify(own)))).toEqual(own)
   })
 
-  it('is not that of another process with the same number, nor of one in another world', async () => {
+  it('differs from another process with the same pid, and from one after a reboot', async () => {
     const own = await ownIdentity()
     expect(await isAlive({ ...own, startTime: '1' })).toBe(false)
     expect(await isGroupAlive({ ...own, startTime: '1' })).toBe(false)
@@ -22,11 +22,11 @@ describe('the identity of a process', () => {
   })
 
   it.each([undefined, {}, { pid: 1 }, { pid: '1', startTime: '1', world: '' }, { pid: -1, startTime: '1', world: '' }])(
-    'cannot be read from %j',
+    'cannot be parsed from %j',
     (value) => expect(readIdentity(value)).toBeUndefined(),
   )
 
-  it('lives on in its group, when the leader was killed and what it started was not', async () => {
+  it('stays alive with its process group, when the leader was killed and its children were not', async () => {
     // The leader tells its identity and the number of a child, which lives until it is killed.
     const script = `
       const { spawn } = require('node:child_process'), { readFileSync } = require('node:fs')

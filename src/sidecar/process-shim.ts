@@ -12,7 +12,7 @@ import path from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { systemClock as clock } from '../clock/system-clock.ts'
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
-import { cutText } from '../kube/hidden-text.ts'
+import { cutText } from '../kube/text/hidden-text.ts'
 import {
   type FailureReason,
   hiding,

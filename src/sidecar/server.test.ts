@@ -102,8 +102,8 @@ async function onOwnConnection({ url }: Sidecar, where: string): Promise<string>
   return await text(socket)
 }
 
-describe('who may ask', { timeout: 60_000 }, () => {
-  it('anybody for health, only who shows the token for the rest', async () => {
+describe('authentication', { timeout: 60_000 }, () => {
+  it('is required for everything except health', async () => {
     const sidecar = await start()
     expect(await ask(sidecar, 'GET', '/healthz', undefined, '')).toMatchObject({ status: 200, body: { status: 'ok' } })
     for (const auth of ['', 'Bearer wrong', `Basic ${token}`, `${authorization}x`])
@@ -119,7 +119,7 @@ describe('who may ask', { timeout: 60_000 }, () => {
       }
   })
 
-  it('nobody while the token file is gone, and the reason is in the log alone', async () => {
+  it('fails while the token file is missing, with the reason in the log only', async () => {
     const sidecar = await start()
     await rm(path.join(folder, 'token'))
     expect(await ask(sidecar, 'GET', '/v1/state')).toMatchObject({ status: 500, body: { error: 'Internal' } })
@@ -133,7 +133,7 @@ describe('who may ask', { timeout: 60_000 }, () => {
 })
 
 describe('the state', { timeout: 60_000 }, () => {
-  it('is what the application shows, and a request can wait for it to change', async () => {
+  it('is that of the application, and a request can wait for a change', async () => {
     const sidecar = await start()
     const up = await stateUntil(sidecar, 'up')
     expect(up).toEqual({ state: 'up', reachable: true, since: expect.any(String) as string })
@@ -144,14 +144,14 @@ describe('the state', { timeout: 60_000 }, () => {
     expect(await stateUntil(sidecar, 'down')).toMatchObject({ state: 'down' })
   })
 
-  it('is answered when the wait is over, and nothing has changed', async () => {
+  it('is returned when the wait ends without a change', async () => {
     const sidecar = await start()
     const up = await stateUntil(sidecar, 'up')
     const waited = await ask(sidecar, 'GET', `/v1/state?since=${encodeURIComponent(String(up['since']))}&wait=0.02`)
     expect(waited.body).toEqual(up)
   })
 
-  it('waits for nothing when it is not told what is known, or how long', async () => {
+  it('is returned at once without a known state or a timeout', async () => {
     const sidecar = await start()
     for (const query of ['wait=5', 'wait=long&since=x', 'wait=-1&since=x', 'wait=1e3&since=x'])
       expect(await ask(sidecar, 'GET', `/v1/state?${query}`)).toMatchObject({ status: 400 })
@@ -159,7 +159,7 @@ describe('the state', { timeout: 60_000 }, () => {
 })
 
 describe('actions', { timeout: 60_000 }, () => {
-  it('202 at first, 200 from then on, 409 for another input; listed, read, waited for', async () => {
+  it('202 at first, 200 afterwards, 409 for another input; listed, read, waited for', async () => {
     const sidecar = await start()
     const action = { key: 'a/b ü', name: 'echo', input: { progress: 0.25, result: [1] } }
     const first = await ask(sidecar, 'POST', '/v1/actions', action)
@@ -180,7 +180,7 @@ describe('actions', { timeout: 60_000 }, () => {
     await stateUntil(sidecar, 'up')
   })
 
-  it('one at a time: 429, with the key of the one that runs and when to come back', async () => {
+  it('are limited: 429 with the key of the running one and a retry delay', async () => {
     const sidecar = await start({
       actions: { wait: { command: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'] } },
       states: [],
@@ -210,7 +210,7 @@ describe('actions', { timeout: 60_000 }, () => {
     [400, 'a stranger', '{"key":"a","name":"echo","secret-text":1}'],
     [400, 'an input too deep', `{"key":"a","name":"echo","input":${deep}}`],
     [413, 'a body too long', JSON.stringify({ key: 'a', name: 'echo', input: 'x'.repeat(300_000) })],
-  ])('%i for %s, and nothing is started or quoted', async (status, _what, body) => {
+  ])('%i for %s, without starting or quoting anything', async (status, _what, body) => {
     const sidecar = await start()
     const reply = await ask(sidecar, 'POST', '/v1/actions', body)
     expect(reply.status).toBe(status)
@@ -235,14 +235,14 @@ describe('actions', { timeout: 60_000 }, () => {
   })
 })
 
-describe('those who do not play along', () => {
+describe('misbehaving clients', () => {
   it.each([
-    ['a head that never ends', 'GET /healthz HTTP/1.1\r\nhost: x\r\n'],
+    ['an endless head', 'GET /healthz HTTP/1.1\r\nhost: x\r\n'],
     [
-      'a body that never ends',
+      'an endless body',
       `POST /v1/actions HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\ncontent-length: 99\r\n\r\n{`,
     ],
-  ])('%s ends the connection, and nobody else waits for it', async (_what, words) => {
+  ])('%s ends the connection, without delaying other clients', async (_what, words) => {
     const sidecar = await start({}, { limits: { requestMs: 50 } })
     const socket = connect(Number(new URL(sidecar.url).port), '127.0.0.1')
     socket.resume().on('error', () => undefined)
@@ -255,9 +255,9 @@ describe('those who do not play along', () => {
   const halfBody = 'POST /v1/actions HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{'
   it.each([
     ['nothing', ''],
-    ['half of a head', halfHead],
-    ['half of a body without a token', halfBody],
-  ])('seventy connections that send %s keep neither health nor clients with a token out', async (_what, words) => {
+    ['an incomplete head', halfHead],
+    ['an incomplete body without a token', halfBody],
+  ])('seventy connections that send %s block neither health nor authenticated clients', async (_what, words) => {
     const sidecar = await start()
     const sockets = await Promise.all(Array.from({ length: 70 }, () => opened(sidecar, words)))
     expect(await ask(sidecar, 'GET', '/healthz', undefined, '')).toMatchObject({ status: 200 })
@@ -265,7 +265,7 @@ describe('those who do not play along', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  it('clients with a token that wait leave a place for health, and hear that there are too many of them', async () => {
+  it('waiting authenticated clients leave a slot for health, and are rejected beyond the limit', async () => {
     const sidecar = await start({}, { limits: { connections: 20, healthConnections: 18 } })
     const up = await stateUntil(sidecar, 'up')
     const wait = `GET /v1/state?since=${encodeURIComponent(String(up['since']))}&wait=60 HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n\r\n`
@@ -284,7 +284,7 @@ describe('those who do not play along', () => {
     for (const socket of [...sockets, ...strangers]) socket.destroy()
   })
 
-  it('whoever leaves while waiting is let go', async () => {
+  it('a client that disconnects while waiting is released', async () => {
     const sidecar = await start()
     const up = await stateUntil(sidecar, 'up')
     const gone = new AbortController()
@@ -298,8 +298,8 @@ describe('those who do not play along', () => {
   })
 })
 
-describe('the end', { timeout: 60_000 }, () => {
-  it('answers those who wait', async () => {
+describe('shutdown', { timeout: 60_000 }, () => {
+  it('responds to waiting clients', async () => {
     const sidecar = await start()
     const up = await stateUntil(sidecar, 'up')
     const arrived = Promise.withResolvers<void>()
@@ -315,7 +315,7 @@ describe('the end', { timeout: 60_000 }, () => {
     expect(String((await answer)[0])).toContain('200 OK')
   })
 
-  it('waits for what runs, takes nothing new, and is found done by the next one', async () => {
+  it('waits for running actions, accepts no new ones, and the next sidecar finds them done', async () => {
     const script = `require('node:fs').watch(${JSON.stringify(folder)}, () => require('node:fs').existsSync('go') && process.exit(0))`
     const config = { actions: { wait: { command: [process.execPath, '-e', script], directory: folder } }, states: [] }
     const sidecar = await start(config)
@@ -337,7 +337,7 @@ describe('the end', { timeout: 60_000 }, () => {
     expect(await ask(next, 'GET', '/v1/actions/a')).toMatchObject({ body: { state: 'succeeded' } })
   })
 
-  it('leaves what runs, when told so', async () => {
+  it('leaves running actions when configured to', async () => {
     const config = {
       actions: { wait: { command: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'] } },
       states: [],
@@ -353,7 +353,7 @@ describe('the end', { timeout: 60_000 }, () => {
 })
 
 describe('a sidecar does not start', () => {
-  it('on the state directory of another one, and leaves that one alone', async () => {
+  it('on the state directory of a running one, which is not affected', async () => {
     const sidecar = await start()
     expect(await failure(start())).toMatchObject({
       name: 'SidecarStateUnusable',
@@ -362,7 +362,7 @@ describe('a sidecar does not start', () => {
     expect((await ask(sidecar, 'GET', '/v1/state')).status).toBe(200)
   })
 
-  it('without a token, or where another program listens; and leaves no lock', async () => {
+  it('without a token, or on a port in use; and leaves no lock', async () => {
     const { url } = await start({ stateDirectory: 'other' })
     const taken = new URL(url).host
     expect(await failure(start({ listen: taken }))).toMatchObject({
@@ -374,7 +374,7 @@ describe('a sidecar does not start', () => {
     expect(await readFile(path.join(folder, 'state', 'lock.json'), 'utf8')).toContain(`"pid":${process.pid}`)
   })
 
-  it('takes over what a killed one left', async () => {
+  it('takes over from a killed one', async () => {
     await (await start()).stop()
     await writeFile(path.join(folder, 'state', 'lock.json'), JSON.stringify({ pid: process.pid, host: 'x' }))
     expect((await ask(await start(), 'GET', '/healthz')).status).toBe(200)

@@ -8,7 +8,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { sidecarErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import { ownMember } from '../kube/json-member.ts'
 import type { ActionRequest } from './action.ts'
@@ -100,7 +101,7 @@ async function bind(server: Server, { host, port }: SidecarListenAddress): Promi
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     const why = code === 'EADDRINUSE' ? 'another program uses it' : code
-    throw new MusterError('SidecarConfigInvalid', `cannot listen on ${host}, port ${port}: ${why}.`)
+    throw new MusterError(sidecarErrors.SidecarConfigInvalid, `cannot listen on ${host}, port ${port}: ${why}.`)
   }
 }
 

@@ -2,7 +2,8 @@
 import { errorCode } from '../system/error-code.ts'
 import { makeFolder } from '../system/folder.ts'
 import { lockFolder } from '../system/folder-lock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { sidecarErrors } from './errors.ts'
+import { isMusterError, MusterError } from '../kube/muster-error.ts'
 
 /**
  * Locks the directory until the returned function is called or the process ends.
@@ -13,10 +14,10 @@ export function lockState(directory: string): () => void {
     makeFolder(directory, 0o700)
     const lock = lockFolder(directory)
     if (!('holder' in lock)) return () => lock.release()
-    throw new MusterError('SidecarStateUnusable', `${directory} is used by ${lock.holder}.`)
+    throw new MusterError(sidecarErrors.SidecarStateUnusable, `${directory} is used by ${lock.holder}.`)
   } catch (error) {
-    if (error instanceof MusterError && error.name === 'SidecarStateUnusable') throw error
+    if (isMusterError(error, sidecarErrors.SidecarStateUnusable)) throw error
     const why = error instanceof MusterError ? error.message : (errorCode(error) ?? 'unknown error')
-    throw new MusterError('SidecarStateUnusable', `${directory} cannot be written to (${why}).`)
+    throw new MusterError(sidecarErrors.SidecarStateUnusable, `${directory} cannot be written to (${why}).`)
   }
 }

@@ -25,11 +25,11 @@ describe('the state', () => {
     expect(see({ reached: true, ok: true, code: 2, word: '?' })).toBe('well')
   })
 
-  it('is unknown, and not reachable, before anything was asked', () => {
+  it('is unknown and unreachable before the first probe', () => {
     expect(stateOf([{ state: 'ended' }], new Map(), new Set())).toMatchObject({ state: 'unknown', reachable: false })
   })
 
-  it('is reachable only when every probe was answered, and says which one was not', () => {
+  it('is reachable only when every probe succeeded, and names the failed one', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 1 }), (reached) => {
         const answers = reached.map(

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 describe('a token', () => {
-  it('admits only who shows it, and shows it as a bearer', async () => {
+  it('authorizes bearer requests with its value only', async () => {
     await writeFile(file, `${first}\n`)
     const check = tokenCheck(file)
     expect(await check.admits(`Bearer ${first}`)).toBe(true)
@@ -33,7 +33,7 @@ describe('a token', () => {
       expect([wrong, await check.admits(wrong)]).toEqual([wrong, false])
   })
 
-  it('that was rotated counts at once, and two count beside each other', async () => {
+  it('is effective at once after rotation, and two are valid side by side', async () => {
     // As Secrets are mounted: a link is put in place of another.
     await writeFile(path.join(folder, '1'), first)
     await writeFile(path.join(folder, '2'), `${second}\n${first}\n`)
@@ -52,13 +52,13 @@ describe('a token', () => {
     ])
   })
 
-  it('nobody is admitted without a file, and no message quotes what is in it', async () => {
+  it('authorizes no request without a file, and no message quotes its content', async () => {
     const check = tokenCheck(file)
     expect((await failure(check.admits(`Bearer ${first}`))).message).toContain('ENOENT')
     for (const [text, words] of [
       ['\n', 'is empty'],
       ['short', 'less than 16'],
-      ['a password with space in it', 'space'],
+      ['a password with a space', 'space'],
     ] as const) {
       await writeFile(file, text)
       const error = await failure(check.admits(`Bearer ${text.trim()}`))

@@ -6,7 +6,8 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { MusterError } from '../kube/errors.ts'
+import { sidecarErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 
 export interface TokenCheck {
   /** @throws SidecarConfigInvalid when the file cannot be read or holds no token */
@@ -32,13 +33,13 @@ export function tokenCheck(file: string): TokenCheck {
 async function readTokens(file: string): Promise<readonly string[]> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new MusterError('SidecarConfigInvalid', `the token file ${file} cannot be read (${code}).`)
+    throw new MusterError(sidecarErrors.SidecarConfigInvalid, `the token file ${file} cannot be read (${code}).`)
   })
   const tokens = text.split('\n').flatMap((line) => line.trim() || [])
-  if (tokens.length === 0) throw new MusterError('SidecarConfigInvalid', `the token file ${file} is empty.`)
+  if (tokens.length === 0) throw new MusterError(sidecarErrors.SidecarConfigInvalid, `the token file ${file} is empty.`)
   if (tokens.some((token) => token.length < shortestToken || /\s/.test(token)))
     throw new MusterError(
-      'SidecarConfigInvalid',
+      sidecarErrors.SidecarConfigInvalid,
       `the token file ${file} holds a token of less than ${shortestToken} characters, or with space in it.`,
     )
   return tokens

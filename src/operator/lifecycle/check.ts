@@ -1,5 +1,6 @@
 /** Validates a life-cycle graph: all problems at once, each with a fix. */
-import { MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { type Edge, type LifecycleGraph, type LifecycleNode, onward, waysOut } from './graph.ts'
 import { reachableFrom } from './route.ts'
 
@@ -12,7 +13,7 @@ export function checkLifecycle(graph: LifecycleGraph): void {
   const first = [...nameFaults(graph), ...referenceFaults(graph), ...numberFaults(graph)]
   const faults = first.length > 0 ? first : [...circleFaults(graph), ...reachFaults(graph)]
   if (faults.length > 0) {
-    throw new MusterError('InvalidLifecycle', `The life cycle of ${graph.name}: ${faults.join('; ')}.`)
+    throw new MusterError(operatorErrors.InvalidLifecycle, `The life cycle of ${graph.name}: ${faults.join('; ')}.`)
   }
 }
 
@@ -22,7 +23,7 @@ function nameFaults({ nodes }: LifecycleGraph): readonly string[] {
     .map((name) => `states.${name} must be called by letters and digits, a letter in front, 40 at most`)
 }
 
-function referenceFaults({ nodes, start, end, wishes, defaultWish }: LifecycleGraph): readonly string[] {
+function referenceFaults({ nodes, start, end, desiredStates, defaultState }: LifecycleGraph): readonly string[] {
   const known = [...nodes.keys()].join(', ')
   const faults: string[] = []
   const check = (place: string, state: string, self?: string): void => {
@@ -32,12 +33,13 @@ function referenceFaults({ nodes, start, end, wishes, defaultWish }: LifecycleGr
   check('start', start)
   check('end', end)
   if (start === end) faults.push(`start and end are both ${start}: it needs a state for each`)
-  if (wishes.length === 0) faults.push('wishes is empty: name the states that a person may wish')
-  for (const [at, wish] of wishes.entries()) {
-    check(`wishes[${at}]`, wish)
-    if (wishes.indexOf(wish) < at) faults.push(`wishes names ${wish} twice`)
+  if (desiredStates.length === 0) faults.push('desiredStates is empty: name the states that a user may request')
+  for (const [at, desired] of desiredStates.entries()) {
+    check(`desiredStates[${at}]`, desired)
+    if (desiredStates.indexOf(desired) < at) faults.push(`desiredStates names ${desired} twice`)
   }
-  if (!wishes.includes(defaultWish)) faults.push(`defaultWish is ${defaultWish}, which is not among wishes`)
+  if (!desiredStates.includes(defaultState))
+    faults.push(`defaultState is ${defaultState}, which is not among desiredStates`)
   for (const [name, { leadsTo, to, onFailure }] of nodes) {
     if (leadsTo) check(`states.${name}.leadsTo`, leadsTo.state, name)
     for (const [at, { state }] of to.entries()) {
@@ -67,8 +69,8 @@ function numberFaults({ nodes }: LifecycleGraph): readonly string[] {
 
 /** Transient states must lead to a stable one, and failures must not form a cycle. */
 function circleFaults({ nodes }: LifecycleGraph): readonly string[] {
-  const passing = circle(nodes, ({ leadsTo }) => (leadsTo ? [leadsTo] : []))
-  if (passing) return [`${passing} lead on for ever: one of them must be a resting state (to instead of leadsTo)`]
+  const transient = circle(nodes, ({ leadsTo }) => (leadsTo ? [leadsTo] : []))
+  if (transient) return [`${transient} lead on for ever: one of them must be a stable state (to instead of leadsTo)`]
   const failing = circle(nodes, ({ leadsTo, onFailure: { goTo } }) => [
     ...(leadsTo ? [leadsTo] : []),
     ...(goTo === undefined ? [] : [{ state: goTo, guard: undefined }]),
@@ -96,7 +98,7 @@ function order(nodes: LifecycleGraph['nodes'], name: string): number {
   return [...nodes.keys()].indexOf(name)
 }
 
-function reachFaults({ nodes, start, end, wishes }: LifecycleGraph): readonly string[] {
+function reachFaults({ nodes, start, end, desiredStates }: LifecycleGraph): readonly string[] {
   const faults: string[] = []
   const roots = [...nodes.values()].filter(({ onItsOwn }) => onItsOwn).map(({ name }) => name)
   const everywhere = reachableFrom(nodes, [start, ...roots], (node) => [
@@ -115,8 +117,9 @@ function reachFaults({ nodes, start, end, wishes }: LifecycleGraph): readonly st
       faults.push(`states.${name} has no way out when it fails, not even to the end: give it onFailure.goTo, or to`)
     }
   }
-  for (const wish of wishes) {
-    if (!fromStart.has(wish)) faults.push(`the wish ${wish} can never be reached from ${start}: lead there`)
+  for (const desired of desiredStates) {
+    if (!fromStart.has(desired))
+      faults.push(`the desired state ${desired} can never be reached from ${start}: lead there`)
   }
   return faults
 }

@@ -2,19 +2,17 @@
  * The input and the result of a life-cycle decision, and its messages. Messages hold no times or counters: an unchanged
  * situation has an unchanged message, and then nothing is written.
  */
-import type { ConditionUpdate } from '../../kube/condition.ts'
-import type { KubeObject } from '../../kube/object.ts'
-import type { Fields, ReadObject } from '../field.ts'
-import type { View } from '../view.ts'
+import type { ConditionUpdate } from '../../kube/meta/condition.ts'
+import type { Fields } from '../kind/field.ts'
 import type { LifecycleContext, LifecycleNode } from './graph.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { LifecycleAct, Observed } from './observation.ts'
-import { reachableWishes } from './rules.ts'
+import { reachableStates } from './rules.ts'
 import type { LifecycleFailure, LifecycleStatus, Transition } from './status.ts'
 
 export interface LifecycleInput<Name extends string = string, Spec extends Fields = Fields> {
   /** The desired state: `spec.state`; the end state for a CR that is being deleted. */
-  readonly wish: Name
+  readonly desired: Name
   /** `spec.stateRequest`. */
   readonly request?: string | undefined
   /** `status.lifecycle`, as it is stored. */
@@ -22,13 +20,13 @@ export interface LifecycleInput<Name extends string = string, Spec extends Field
   readonly observed: Observed
   /** Milliseconds since the epoch. */
   readonly now: number
-  readonly context: { readonly cr: KubeObject & { readonly spec: ReadObject<Spec> }; readonly view: View }
+  readonly context: Omit<LifecycleContext<Spec>, 'observed'>
 }
 
 /** The constant input of one decision. */
 export interface LifecycleTurn {
   readonly life: Lifecycle
-  readonly wish: string
+  readonly desired: string
   readonly request: string | undefined
   readonly before: LifecycleStatus | undefined
   readonly observed: Observed
@@ -50,13 +48,13 @@ export interface LifecycleDecision {
 
 export function turnOf(
   life: Lifecycle,
-  { wish, request, status, observed, now, context }: LifecycleInput,
+  { desired, request, status, observed, now, context }: LifecycleInput,
 ): LifecycleTurn {
   const { uid = '', generation = 0 } = context.cr.metadata
   const here = observed.state !== undefined && life.nodes.has(observed.state) ? observed.state : undefined
   return {
     life,
-    wish,
+    desired,
     request,
     before: status,
     observed,
@@ -81,14 +79,14 @@ export function unknownLifecycleState(status: LifecycleStatus, reason: string, m
 }
 
 export function refuseTransition(
-  { life, wish }: LifecycleTurn,
+  { life, desired }: LifecycleTurn,
   status: LifecycleStatus | undefined,
   target: string,
 ): LifecycleDecision {
-  const allowed = status ? reachableWishes(life, status.state) : life.wishes
+  const allowed = status ? reachableStates(life, status.state) : life.desiredStates
   const from = status ? `from ${status.state}` : 'at first'
   const which = allowed.length === 0 ? 'nothing' : `only ${allowed.join(', ')}`
-  const refusal = `${wish === target ? wish : `${target} (after ${wish})`} cannot be reached; ${from} ${which} can be wished`
+  const refusal = `${desired === target ? desired : `${target} (after ${desired})`} cannot be reached; ${from} ${which} can be requested`
   return { status, condition: { status: 'False', reason: 'Refused', message: refusal }, refusal }
 }
 

@@ -11,7 +11,7 @@ const drawings: Readonly<Record<Drawing, (graph: LifecycleGraph) => readonly str
 
 function mermaid({ nodes, start, end }: LifecycleGraph): readonly string[] {
   const all = [...nodes.values()]
-  const passing = all.filter(({ leadsTo }) => leadsTo).map(({ name }) => id(name))
+  const transient = all.filter(({ leadsTo }) => leadsTo).map(({ name }) => id(name))
   return [
     'stateDiagram-v2',
     ...all.map(({ name, action }) => `  state "${action ? `${name}: ${action.name}` : name}" as ${id(name)}`),
@@ -20,8 +20,8 @@ function mermaid({ nodes, start, end }: LifecycleGraph): readonly string[] {
       arrows(node).map(({ to, label }) => `  ${id(node.name)} --> ${id(to)}${label && ` : ${label}`}`),
     ),
     `  ${id(end)} --> [*]`,
-    '  classDef passing stroke-dasharray: 4',
-    ...(passing.length > 0 ? [`  class ${passing.join(',')} passing`] : []),
+    '  classDef transient stroke-dasharray: 4',
+    ...(transient.length > 0 ? [`  class ${transient.join(',')} transient`] : []),
   ]
 }
 
@@ -37,16 +37,16 @@ interface Arrow {
 
 function arrows(node: LifecycleNode): readonly Arrow[] {
   const { leadsTo, onFailure } = node
-  const wished = (edge: Edge): Arrow => ({ to: edge.state, label: edge.guard ? 'guarded' : '' })
+  const arrow = (edge: Edge): Arrow => ({ to: edge.state, label: edge.guard ? 'guarded' : '' })
   if (!leadsTo) {
     const failing = onFailure.goTo === undefined ? [] : [{ to: onFailure.goTo, label: 'failed' }]
-    return [...node.to.map(wished), ...failing]
+    return [...node.to.map(arrow), ...failing]
   }
   const done = { to: leadsTo.state, label: leadsTo.guard ? 'done, guarded' : 'done' }
   return [done, ...sideExits(node).map(({ state }) => ({ to: state, label: 'failed' }))]
 }
 
-function text({ name, nodes, start, end, wishes, defaultWish }: LifecycleGraph): readonly string[] {
+function text({ name, nodes, start, end, desiredStates, defaultState }: LifecycleGraph): readonly string[] {
   const width = Math.max(...[...nodes.keys()].map((state) => state.length))
   const lines = [...nodes.values()].map((node) => {
     const ways = arrows(node).map(({ to, label }) => (label ? `${to} (${label})` : to))
@@ -54,15 +54,15 @@ function text({ name, nodes, start, end, wishes, defaultWish }: LifecycleGraph):
     const arrow = node.leadsTo ? '=>' : '->'
     return `${mark} ${node.name.padEnd(width)} ${arrow} ${ways.join(', ') || 'nowhere'}`
   })
-  const wished = wishes.map((wish) => (wish === defaultWish ? `${wish} (default)` : wish)).join(', ')
-  return [`${name}: * start, . end, => leads on by itself`, ...lines, `wishes: ${wished}`]
+  const desired = desiredStates.map((state) => (state === defaultState ? `${state} (default)` : state)).join(', ')
+  return [`${name}: * start, . end, => transient`, ...lines, `desired states: ${desired}`]
 }
 
-function table({ nodes, start, end, wishes }: LifecycleGraph): readonly string[] {
+function table({ nodes, start, end, desiredStates }: LifecycleGraph): readonly string[] {
   const rows = [...nodes.values()].map((node) => {
     const { name, action, timeoutMs, onFailure, description } = node
-    const marks = [name === start && 'start', name === end && 'end', wishes.includes(name) && 'may be wished']
-    const kind = [node.leadsTo ? 'passing' : 'resting', ...marks].filter(Boolean).join(', ')
+    const marks = [name === start && 'start', name === end && 'end', desiredStates.includes(name) && 'can be requested']
+    const kind = [node.leadsTo ? 'transient' : 'stable', ...marks].filter(Boolean).join(', ')
     const ways = onward(node).map(({ state, guard }) => (guard ? `${state} (guarded)` : state))
     const failing = action || node.leadsTo ? failureText(onFailure) : ''
     return [name, kind, action?.name ?? '', ways.join(', '), `${timeoutMs / 1000} s`, failing, description]

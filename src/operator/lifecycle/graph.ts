@@ -6,35 +6,38 @@
  * fail. The graph is data: it can be checked, drawn, walked, and turned into CEL rules.
  */
 import type { Json } from '../../kube/json.ts'
-import type { KubeObject } from '../../kube/object.ts'
-import type { Fields, ReadObject } from '../field.ts'
-import type { View } from '../view.ts'
+import type { Named } from '../../kube/object.ts'
+import type { Fields, ReadObject } from '../kind/field.ts'
+import type { View } from '../view/view.ts'
 import type { Observed } from './observation.ts'
 
 /** The context of guards and inputs. Frozen. */
-export interface LifecycleContext<Spec extends Fields = Fields> {
-  readonly cr: KubeObject & { readonly spec: ReadObject<Spec> }
+export interface LifecycleContext<Spec extends Fields = Fields, Config = unknown> {
+  readonly cr: Named & { readonly spec: ReadObject<Spec> }
   readonly view: View
+  readonly config: Config
   /** The last observation of the application. */
   readonly observed: Observed
 }
 
 /** `true`, or why not yet. Evaluated at each reconcile. */
-export type Guard<Spec extends Fields = Fields> = (context: LifecycleContext<Spec>) => true | string
+export type Guard<Spec extends Fields = Fields, Config = unknown> = (
+  context: LifecycleContext<Spec, Config>,
+) => true | string
 
 /** A transition to another state; with a guard, if there is a condition. */
-export type Exit<Name extends string, Spec extends Fields = Fields> =
+export type Exit<Name extends string, Spec extends Fields = Fields, Config = unknown> =
   | Name
-  | { readonly state: Name; readonly guard: Guard<Spec> }
+  | { readonly state: Name; readonly guard: Guard<Spec, Config> }
 
-interface ActionDefinition<Spec extends Fields = Fields> {
+interface ActionDefinition<Spec extends Fields = Fields, Config = unknown> {
   /** Its name in the sidecar's configuration. */
   readonly name: string
   /**
    * Computed once, when the state is entered, and kept in the CR's status until the action has ended, so that a retry
    * sends the same input. It must not hold secrets: name the Secret instead. @default null
    */
-  readonly input?: (context: LifecycleContext<Spec>) => Json
+  readonly input?: (context: LifecycleContext<Spec, Config>) => Json
 }
 
 /** What to do when a state cannot be entered: its action failed or timed out. */
@@ -49,14 +52,14 @@ export interface OnFailure<Name extends string> {
   readonly goTo?: Name
 }
 
-export interface StateDefinition<Name extends string, Spec extends Fields = Fields> {
+export interface StateDefinition<Name extends string, Spec extends Fields = Fields, Config = unknown> {
   readonly description?: string
   /** Makes the state transient: the state that it leads to. */
-  readonly leadsTo?: Exit<Name, Spec>
+  readonly leadsTo?: Exit<Name, Spec, Config>
   /** The transitions from here; of a transient state: those after a failure. @default none */
-  readonly to?: readonly Exit<Name, Spec>[]
+  readonly to?: readonly Exit<Name, Spec, Config>[]
   /** Run on entering. */
-  readonly action?: ActionDefinition<Spec>
+  readonly action?: ActionDefinition<Spec, Config>
   /** The time-out of an attempt, up to the confirmation by the application. @default 300_000 */
   readonly timeoutMs?: number
   readonly onFailure?: OnFailure<Name>
@@ -98,8 +101,8 @@ export interface LifecycleGraph {
   readonly name: string
   readonly start: string
   readonly end: string
-  readonly wishes: readonly string[]
-  readonly defaultWish: string
+  readonly desiredStates: readonly string[]
+  readonly defaultState: string
   readonly nodes: LifecycleNodes
 }
 

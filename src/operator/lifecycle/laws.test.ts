@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../kube/json.ts'
-import type { KubeObject } from '../../kube/object.ts'
-import type { View } from '../view.ts'
+import type { Named } from '../../kube/object.ts'
+import type { View } from '../view/view.ts'
 import { type Guard, sideExits, type StateDefinition } from './graph.ts'
 import { defineLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { ActionReport, LifecycleAct } from './observation.ts'
@@ -54,15 +54,15 @@ function graphOf(seeds: readonly StateSeed[]): Lifecycle {
     }
   }
   states['ended'] = { to: (seeds[0]?.ways[1] ?? 0) % 2 === 0 ? [name(0)] : [] }
-  const definition = { name: 'Random', start: name(0), end: 'ended', defaultWish: 'ended', states }
-  const all = defineLifecycle<string, string>({ ...definition, wishes: ['ended'] })
-  const wishes = [...reachableFrom(all.nodes, [name(0)])]
-  const defaultWish = wishes[(seeds[0]?.ways[2] ?? 0) % wishes.length]!
-  return defineLifecycle<string, string>({ ...definition, wishes, defaultWish })
+  const definition = { name: 'Random', start: name(0), end: 'ended', defaultState: 'ended', states }
+  const all = defineLifecycle<string, string>({ ...definition, desiredStates: ['ended'] })
+  const desiredStates = [...reachableFrom(all.nodes, [name(0)])]
+  const defaultState = desiredStates[(seeds[0]?.ways[2] ?? 0) % desiredStates.length]!
+  return defineLifecycle<string, string>({ ...definition, desiredStates, defaultState })
 }
 
 type Event =
-  | { readonly what: 'wish'; readonly which: number; readonly again: boolean }
+  | { readonly what: 'desired'; readonly which: number; readonly again: boolean }
   | { readonly what: 'reconcile'; readonly crash: 'beforeWrite' | 'beforeAct' | 'never' }
   | { readonly what: 'end'; readonly how: 'succeeded' | 'failed' | 'lost' }
   | { readonly what: 'roam'; readonly which: number }
@@ -71,7 +71,7 @@ type Event =
   | { readonly what: 'time'; readonly ms: number }
 
 const event: fc.Arbitrary<Event> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('wish' as const), which: fc.nat(), again: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('desired' as const), which: fc.nat(), again: fc.boolean() }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -103,7 +103,7 @@ function worldOf(life: Lifecycle, reports: boolean) {
   const started = new Map<string, Started>()
   const world = {
     now: Date.UTC(2026, 0, 1),
-    wish: life.defaultWish,
+    desired: life.defaultState,
     request: 0,
     generation: 1,
     reachable: true,
@@ -126,8 +126,8 @@ function worldOf(life: Lifecycle, reports: boolean) {
   }
 
   function reconcile(crash: 'beforeWrite' | 'beforeAct' | 'never' = 'never'): LifecycleStep {
-    const { now, wish, request, generation, reachable, open, app, status } = world
-    const cr: KubeObject & { readonly spec: Record<string, never> } = {
+    const { now, desired, request, generation, reachable, open, app, status } = world
+    const cr: Named & { readonly spec: Record<string, never> } = {
       apiVersion: 'v1',
       kind: 'Random',
       metadata: { name: 'r', uid: 'u-1', generation, ...(open && { labels: { open: 'yes' } }) },
@@ -139,7 +139,7 @@ function worldOf(life: Lifecycle, reports: boolean) {
       ...(seen !== undefined && { state: seen }),
       actions: reachable ? [...started.values()] : [],
     }
-    const input = freeze({ wish, request: `${request}`, status, observed, now, context: { cr, view } })
+    const input = freeze({ desired, request: `${request}`, status, observed, now, context: { cr, view, config: {} } })
     const step = stepLifecycle(life, input)
     must(isDeepStrictEqual(stepLifecycle(life, input), step), 'equal input gives equal output')
     must(step.condition.message !== '', 'the condition says something')
@@ -164,14 +164,14 @@ function worldOf(life: Lifecycle, reports: boolean) {
       if (!before || why === 'observed') continue
       const { leadsTo, onFailure } = before
       const allowed =
-        why === 'ledOn'
+        why === 'automatic'
           ? [leadsTo?.state]
           : [before.name, onFailure.goTo, ...sideExits(before).map((edge) => edge.state)]
       must(allowed.includes(to), `${before.name} may become ${to} (${why})`)
     }
   }
 
-  /** Where the application is once it has done what it was told. */
+  /** The application reaches the state of its transition once the action has succeeded. */
   function obey(): void {
     const { transition } = world.status ?? {}
     const node = transition && life.nodes.get(transition.to)
@@ -187,8 +187,8 @@ function worldOf(life: Lifecycle, reports: boolean) {
 
   function happen(happening: Event): void {
     switch (happening.what) {
-      case 'wish':
-        world.wish = life.wishes[happening.which % life.wishes.length]!
+      case 'desired':
+        world.desired = life.desiredStates[happening.which % life.desiredStates.length]!
         world.request += happening.again ? 1 : 0
         world.generation += 1
         break
@@ -248,8 +248,8 @@ const cases = fc.tuple(
   fc.array(event, { maxLength: 100, size: 'max' }),
 )
 
-describe('whatever is wished, fails, crashes or happens by itself', () => {
-  it('never runs two actions at once, gives no key two meanings, and never leaves the graph', () => {
+describe('under any desired states, failures, crashes and spontaneous changes', () => {
+  it('never runs two actions at once, never reuses a key, and never leaves the graph', () => {
     fc.assert(
       fc.property(cases, ([seeds, reports, events]) => {
         const { happen, started } = worldOf(graphOf(seeds), reports)
@@ -262,7 +262,7 @@ describe('whatever is wished, fails, crashes or happens by itself', () => {
     )
   })
 
-  it('comes to rest at the wish when nothing more goes wrong, or refuses it; then it writes nothing', () => {
+  it('reaches the desired state after the last fault, or rejects it; then it writes nothing', () => {
     fc.assert(
       fc.property(cases, ([seeds, reports, events]) => {
         const life = graphOf(seeds)
@@ -271,8 +271,8 @@ describe('whatever is wished, fails, crashes or happens by itself', () => {
         const { status, condition, refusal } = calmDown()
         const { state, transition } = status!
         expect(transition).toBeUndefined()
-        const isThere = condition.status === 'True' && state === restOf(life.nodes, world.wish)
-        const isHopeless = condition.reason === 'Refused' && !routeTo(life.nodes, state, world.wish)
+        const isThere = condition.status === 'True' && state === restOf(life.nodes, world.desired)
+        const isHopeless = condition.reason === 'Refused' && !routeTo(life.nodes, state, world.desired)
         expect(refusal === undefined ? isThere : isHopeless).toBe(true)
       }),
       { numRuns: 150 },

@@ -1,10 +1,11 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { crds, embedded } from '../../../test/embedded.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { optional, string } from '../field.ts'
-import { defineKind } from '../kind.ts'
-import type { ObjectOf } from '../typed-resource.ts'
+import { optional, string } from '../kind/field.ts'
+import { defineKind } from '../kind/kind.ts'
+import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { drawLifecycle } from './draw.ts'
 import type { StateDefinition } from './graph.ts'
 import { defineLifecycle, type StateOf } from './lifecycle.ts'
@@ -18,8 +19,8 @@ const life = defineLifecycle({
   own,
   start: 'start',
   end: 'ended',
-  wishes: ['running', 'servicing', 'ended'],
-  defaultWish: 'running',
+  desiredStates: ['running', 'servicing', 'ended'],
+  defaultState: 'running',
   states: {
     start: { leadsTo: 'running', action: { name: 'start' }, onFailure: { goTo: 'stopping' } },
     running: {
@@ -74,7 +75,7 @@ async function served() {
 }
 
 describe('a life cycle', () => {
-  it('gives its names to the compiler', () => {
+  it('provides its names to the compiler', () => {
     expectTypeOf<StateOf<typeof life>>().toEqualTypeOf<'start' | 'running' | 'servicing' | 'stopping' | 'ended'>()
     expectTypeOf<ObjectOf<typeof Database>['spec']['state']>().toEqualTypeOf<'running' | 'servicing' | 'ended'>()
     type Status = NonNullable<NonNullable<ObjectOf<typeof Database>['status']>['lifecycle']>
@@ -85,9 +86,9 @@ describe('a life cycle', () => {
         start: 'on',
         end: 'off',
         // @ts-expect-error not a state
-        wishes: ['on', 'paused'],
+        desiredStates: ['on', 'paused'],
         // @ts-expect-error not a state either
-        defaultWish: 'broken',
+        defaultState: 'broken',
         states: {
           // @ts-expect-error leads to no state
           on: { to: ['off', 'limbo'] },
@@ -98,7 +99,7 @@ describe('a life cycle', () => {
     expect(wrong).toThrow('limbo')
   })
 
-  it('gives a wish its default, and the status its place', async () => {
+  it('sets the default of the desired state, and the fields of the status', async () => {
     const { client, put } = await served()
     const stored = await client.create(Database, database())
     expect(stored['spec']).toEqual({ state: 'running' })
@@ -108,43 +109,43 @@ describe('a life cycle', () => {
     expect(await put({ ...latest, status: { lifecycle: wrong } }, '/status')).toContain('Unsupported value: "limbo"')
   })
 
-  it('lets the API server refuse a wish that cannot be reached, and say what can', async () => {
+  it('makes the API server reject an unreachable desired state, and list the reachable ones', async () => {
     const { client, put } = await served()
     await client.create(Database, database('running'))
     const report = async (state: StateOf<typeof life>): Promise<unknown> => {
       const { metadata, ...rest } = await client.get(Database, { name: 'd', namespace: 'default' })
       return put({ ...rest, metadata, status: { lifecycle: statusAt(state) } }, '/status')
     }
-    const wish = async (state: string): Promise<unknown> => {
+    const request = async (state: string): Promise<unknown> => {
       const current = await client.get(Database, { name: 'd', namespace: 'default' })
       return put({ ...current, spec: { state } })
     }
-    expect(await wish('servicing')).toBe('stored')
-    expect(await wish('start')).toContain('Unsupported value')
+    expect(await request('servicing')).toBe('stored')
+    expect(await request('start')).toContain('Unsupported value')
     await report('running')
-    expect(await wish('running')).toBe('stored')
-    // The report of an unwelcome truth must get through, though the wish cannot come true any longer.
+    expect(await request('running')).toBe('stored')
+    // A status update must pass even if the desired state is no longer reachable.
     expect(await report('ended')).toBe('stored')
-    expect(await wish('servicing')).toContain(
-      'spec.state: Invalid value: the application is ended: from there only ended can be wished',
+    expect(await request('servicing')).toContain(
+      'spec.state: Invalid value: the application is ended: from there only ended can be requested',
     )
-    expect(await wish('ended')).toBe('stored')
-    expect(await wish('running')).toContain('from there only ended can be wished')
+    expect(await request('ended')).toBe('stored')
+    expect(await request('running')).toContain('from there only ended can be requested')
   })
 
-  it('needs no rule where every wish can be reached from everywhere', () => {
+  it('needs no rule where every desired state is reachable from everywhere', () => {
     const { rules } = defineLifecycle({
       name: 'Lamp',
       start: 'on',
       end: 'off',
-      wishes: ['on', 'off'],
-      defaultWish: 'on',
+      desiredStates: ['on', 'off'],
+      defaultState: 'on',
       states: { on: { to: ['off'] }, off: { to: ['on'] } },
     })
     expect(rules).toEqual([])
     expect(life.rules.map(({ message }) => message)).toEqual([
-      'the application is stopping: from there only ended can be wished',
-      'the application is ended: from there only ended can be wished',
+      'the application is stopping: from there only ended can be requested',
+      'the application is ended: from there only ended can be requested',
     ])
   })
 
@@ -164,19 +165,19 @@ describe('a life cycle', () => {
   s_servicing --> s_running : failed
   s_stopping --> s_ended : done
   s_ended --> [*]
-  classDef passing stroke-dasharray: 4
-  class s_start,s_servicing,s_stopping passing
+  classDef transient stroke-dasharray: 4
+  class s_start,s_servicing,s_stopping transient
 `)
-    expect(drawLifecycle(life, 'text')).toBe(`Database: * start, . end, => leads on by itself
+    expect(drawLifecycle(life, 'text')).toBe(`Database: * start, . end, => transient
 * start     => running (done), stopping (failed)
   running   -> servicing (guarded), stopping
   servicing => running (done), running (failed)
   stopping  => ended (done)
 . ended     -> nowhere
-wishes: running (default), servicing, ended
+desired states: running (default), servicing, ended
 `)
     expect(drawLifecycle(life, 'table').split('\n')[4]).toBe(
-      '| servicing | passing, may be wished | backup | running | 300 s | 1 more try, then to running |  |',
+      '| servicing | transient, can be requested | backup | running | 300 s | 1 more try, then to running |  |',
     )
   })
 })
@@ -184,24 +185,27 @@ wishes: running (default), servicing, ended
 type States = Readonly<Record<string, StateDefinition<string>>>
 
 /** The message for a graph with these states beside or instead of `on` and `off`. */
-function faultOf(states: States, more: { start?: string; end?: string; wishes?: string[]; defaultWish?: string } = {}) {
+function faultOf(
+  states: States,
+  more: { start?: string; end?: string; desiredStates?: string[]; defaultState?: string } = {},
+) {
   try {
     defineLifecycle<string, string>({
       name: 'X',
       start: 'on',
       end: 'off',
-      wishes: ['on', 'off'],
-      defaultWish: 'on',
+      desiredStates: ['on', 'off'],
+      defaultState: 'on',
       ...more,
       states: { on: { to: ['off'] }, off: {}, ...states },
     })
     return 'fine'
   } catch (error) {
-    return isMusterError(error, 'InvalidLifecycle') ? error.message : error
+    return isMusterError(error, operatorErrors.InvalidLifecycle) ? error.message : error
   }
 }
 
-describe('a bad graph is refused with place and cure:', () => {
+describe('an invalid graph is rejected with location and cure:', () => {
   it.each<readonly [string, States, Parameters<typeof faultOf>[1], string]>([
     [
       'an unknown target',
@@ -209,39 +213,49 @@ describe('a bad graph is refused with place and cure:', () => {
       {},
       'states.on.to[1] names limbo, which is no state of it (on, off)',
     ],
-    ['an unknown refuge', { on: { to: ['off'], onFailure: { goTo: 'x' } } }, {}, 'states.on.onFailure.goTo names x'],
-    ['an unknown start', {}, { start: 'x' }, 'start names x'],
-    ['one state for both ends', {}, { start: 'off' }, 'start and end are both off'],
-    ['an unknown wish', {}, { wishes: ['on', 'x'] }, 'wishes[1] names x'],
-    ['no wish', {}, { wishes: [] }, 'wishes is empty'],
-    ['a default that is no wish', {}, { defaultWish: 'off', wishes: ['on'] }, 'defaultWish is off, which is not among'],
     [
-      'a state that nothing leads to',
+      'an unknown failure target',
+      { on: { to: ['off'], onFailure: { goTo: 'x' } } },
+      {},
+      'states.on.onFailure.goTo names x',
+    ],
+    ['an unknown start', {}, { start: 'x' }, 'start names x'],
+    ['the same state as start and end', {}, { start: 'off' }, 'start and end are both off'],
+    ['an unknown desired state', {}, { desiredStates: ['on', 'x'] }, 'desiredStates[1] names x'],
+    ['no desired state', {}, { desiredStates: [] }, 'desiredStates is empty'],
+    [
+      'a default that is not a desired state',
+      {},
+      { defaultState: 'off', desiredStates: ['on'] },
+      'defaultState is off, which is not among',
+    ],
+    [
+      'an unreachable state',
       { x: { to: ['off'] } },
       {},
       'states.x cannot be reached from on: lead there, or set onItsOwn',
     ],
     [
-      'a state without a way to the end',
+      'a state without a path to the end',
       { on: { to: ['off', 'x'] }, x: {} },
       {},
       'from states.x the end (off) cannot be reached',
     ],
     [
-      'a wish that only a failure leads to',
+      'a desired state that only a failure leads to',
       { on: { to: ['off'], onFailure: { goTo: 'x' } }, x: { to: ['off'] } },
-      { wishes: ['on', 'x'] },
-      'the wish x can never be reached',
+      { desiredStates: ['on', 'x'] },
+      'the desired state x can never be reached',
     ],
-    ['an end that leads on', { off: { leadsTo: 'on' } }, {}, 'states.off is the end, yet leads on by itself'],
+    ['a transient end', { off: { leadsTo: 'on' } }, {}, 'states.off is the end, yet leads on by itself'],
     [
-      'passing states in a circle',
+      'a cycle of transient states',
       { on: { to: ['off', 'a'] }, a: { leadsTo: 'b' }, b: { leadsTo: 'a', to: ['off'] } },
       {},
       'a, b lead on for ever',
     ],
     [
-      'failures in a circle',
+      'a cycle of failures',
       {
         on: { to: ['off', 'a'] },
         a: { leadsTo: 'off', onFailure: { goTo: 'b' } },
@@ -251,26 +265,31 @@ describe('a bad graph is refused with place and cure:', () => {
       'a, b lead back after a failure',
     ],
     [
-      'a passing state that cannot fail',
+      'a transient state that cannot fail',
       { on: { leadsTo: 'x' }, x: { to: ['off'] } },
       {},
       'states.on has no way out when it fails',
     ],
     ['a state that leads to itself', { on: { to: ['on', 'off'] } }, {}, 'states.on.to[0] leads back to on itself'],
-    ['a way that is written twice', { on: { to: ['off', 'off'] } }, {}, 'states.on.to names off twice'],
+    ['a duplicate transition', { on: { to: ['off', 'off'] } }, {}, 'states.on.to names off twice'],
     [
-      'a name that no key could hold',
+      'a name that is invalid in a key',
       { on: { to: ['off', 'a.b'] }, 'a.b': { to: ['off'] } },
       {},
       'states.a.b must be called by letters',
     ],
-    ['a time-out of nothing', { on: { to: ['off'], timeoutMs: 0 } }, {}, 'states.on.timeoutMs must be above 0'],
-    ['half a retry', { on: { to: ['off'], onFailure: { retries: 0.5 } } }, {}, 'states.on.onFailure.retries must be'],
+    ['a timeout of zero', { on: { to: ['off'], timeoutMs: 0 } }, {}, 'states.on.timeoutMs must be above 0'],
+    [
+      'a fractional retry',
+      { on: { to: ['off'], onFailure: { retries: 0.5 } } },
+      {},
+      'states.on.onFailure.retries must be',
+    ],
   ])('%s', (_, states, more, message) => {
     expect(faultOf(states, more)).toContain(message)
   })
 
-  it('and a good one is not, even if the application gets somewhere only on its own, or states are oddly called', () => {
+  it('and a valid one is accepted, even with spontaneous transitions or unusual names', () => {
     expect(faultOf({ unavailable: { to: ['off'], onItsOwn: true } })).toBe('fine')
     expect(faultOf({ on: { to: ['off', 'constructor'] }, constructor: { to: ['off'] } })).toBe('fine')
   })

@@ -9,21 +9,21 @@ import type { ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 import { type LifecycleGraph, waysOut } from './graph.ts'
 import { reachableFrom } from './route.ts'
 
-export function wishRules(graph: LifecycleGraph): readonly ValidationRule[] {
-  const { nodes, wishes } = graph
+export function desiredStateRules(graph: LifecycleGraph): readonly ValidationRule[] {
+  const { nodes, desiredStates } = graph
   return [...nodes.keys()].flatMap((state) => {
-    const allowed = reachableWishes(graph, state)
+    const allowed = reachableStates(graph, state)
     // A rule that rejects nothing only costs time.
-    return allowed.length === wishes.length ? [] : [ruleFor(state, allowed)]
+    return allowed.length === desiredStates.length ? [] : [ruleFor(state, allowed)]
   })
 }
 
 /** The desired states that can be reached from here. */
-export function reachableWishes({ nodes, wishes }: LifecycleGraph, state: string): readonly string[] {
+export function reachableStates({ nodes, desiredStates }: LifecycleGraph, state: string): readonly string[] {
   const node = nodes.get(state)
   const exits = node ? waysOut(node).map((edge) => edge.state) : []
   const reached = reachableFrom(nodes, exits)
-  return wishes.filter((wish) => wish === state || reached.has(wish))
+  return desiredStates.filter((desired) => desired === state || reached.has(desired))
 }
 
 function ruleFor(state: string, allowed: readonly string[]): ValidationRule {
@@ -34,14 +34,14 @@ function ruleFor(state: string, allowed: readonly string[]): ValidationRule {
       '!has(oldSelf.status) || !has(oldSelf.status.lifecycle)',
       `oldSelf.status.lifecycle.state != '${state}'`,
       `(has(oldSelf.spec) && ${unchanged})`,
-      `self.spec.state in [${allowed.map((wish) => `'${wish}'`).join(', ')}]`,
+      `self.spec.state in [${allowed.map((desired) => `'${desired}'`).join(', ')}]`,
     ].join(' || '),
-    message: `the application is ${state}: from there ${listed(allowed)} can be wished`,
+    message: `the application is ${state}: from there ${listed(allowed)} can be requested`,
     fieldPath: '.spec.state',
     reason: 'FieldValueInvalid',
   }
 }
 
-function listed(wishes: readonly string[]): string {
-  return wishes.length === 0 ? 'nothing' : `only ${wishes.join(', ')}`
+function listed(desiredStates: readonly string[]): string {
+  return desiredStates.length === 0 ? 'nothing' : `only ${desiredStates.join(', ')}`
 }

@@ -3,9 +3,20 @@
  * history and the transition in progress. The status is the complete memory of the life cycle: a new process can
  * continue from it alone.
  */
-import { cutText } from '../../kube/hidden-text.ts'
+import { cutText } from '../../kube/text/hidden-text.ts'
 import type { Json } from '../../kube/json.ts'
-import { anything, boolean, type Field, integer, list, object, oneOf, optional, schemaField, string } from '../field.ts'
+import {
+  anything,
+  boolean,
+  type Field,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  schemaField,
+  string,
+} from '../kind/field.ts'
 
 export interface LifecycleStatus<Name extends string = string> {
   /** The current state. With a transition: the state being entered. */
@@ -15,7 +26,7 @@ export interface LifecycleStatus<Name extends string = string> {
   /** Why the last transition was abandoned. */
   readonly failure?: LifecycleFailure<Name>
   /** The transient state that was desired and completed: it runs once per request. */
-  readonly served?: ServedWish<Name>
+  readonly served?: ServedState<Name>
   /** How often the application left its desired state recently; the back-off grows with it. */
   readonly relapse?: Relapse<Name>
   /** Entered states, the latest last. */
@@ -36,7 +47,7 @@ export interface Transition<Name extends string = string> {
   /** The input of the action. */
   readonly input?: Json
   /** The desired state it serves, and the CR's generation at this attempt. */
-  readonly wish: string
+  readonly desired: string
   readonly request?: string
   readonly generation: number
   readonly startedAt: string
@@ -60,11 +71,11 @@ export interface LifecycleFailure<Name extends string = string> {
   /** The state entered instead, if any. */
   readonly goTo?: Name
   /** It is retried when one of these changes. */
-  readonly wish: string
+  readonly desired: string
   readonly generation: number
 }
 
-interface ServedWish<Name extends string = string> {
+interface ServedState<Name extends string = string> {
   readonly state: Name
   readonly request?: string
 }
@@ -75,10 +86,10 @@ interface Relapse<Name extends string = string> {
 }
 
 /**
- * `wished`: on the path to the desired state. `ledOn`: from a transient state. `observed`: the application changed by
+ * `desired`: on the path to the desired state. `automatic`: from a transient state. `observed`: the application changed by
  * itself.
  */
-export type Why = 'wished' | 'ledOn' | 'observed' | 'failed'
+export type Why = 'desired' | 'automatic' | 'observed' | 'failed'
 
 export interface HistoryEntry<Name extends string = string> {
   readonly state: Name
@@ -98,8 +109,8 @@ export function shorten(message: string): string {
 
 // Type aliases, not interfaces: only aliases are assignable to an index signature, which `defineKind` requires.
 
-export type LifecycleSpecFields<Wish extends string> = {
-  readonly state: Field<Wish, Wish, 'defaulted'>
+export type LifecycleSpecFields<Desired extends string> = {
+  readonly state: Field<Desired, Desired, 'defaulted'>
   readonly stateRequest: Field<string, string, 'optional'>
 }
 
@@ -107,12 +118,12 @@ export type LifecycleStatusFields<Name extends string> = {
   readonly lifecycle: Field<LifecycleStatus<Name>, LifecycleStatus<Name>, 'optional'>
 }
 
-export function lifecycleSpecFields<Wish extends string>(
-  wishes: readonly Wish[],
-  defaultWish: Wish,
-): LifecycleSpecFields<Wish> {
-  const state: Field<Wish> = oneOf(wishes, {
-    default: defaultWish,
+export function lifecycleSpecFields<Desired extends string>(
+  desiredStates: readonly Desired[],
+  defaultState: Desired,
+): LifecycleSpecFields<Desired> {
+  const state: Field<Desired> = oneOf(desiredStates, {
+    default: defaultState,
     description: 'The state the application shall be in.',
   })
   const request = string({
@@ -128,14 +139,14 @@ export function statusFields<Name extends string>(names: readonly Name[]): Lifec
   const once: Field<Name, Name, 'required'> = schemaField({ type: 'string' })
   const time = string({ format: 'date-time' })
   const message = string({ maxLength: longestMessage })
-  const history = object({ state: once, at: time, why: oneOf(['wished', 'ledOn', 'observed', 'failed']) })
+  const history = object({ state: once, at: time, why: oneOf(['desired', 'automatic', 'observed', 'failed']) })
   const transition = object(
     {
       from: optional(once),
       to: state,
       key: string(),
       input: optional(anything()),
-      wish: string(),
+      desired: string(),
       request: optional(string()),
       generation: integer(),
       startedAt: time,
@@ -148,7 +159,7 @@ export function statusFields<Name extends string>(names: readonly Name[]): Lifec
     { description: 'The state that is being entered, and how far it got.' },
   )
   const failure = object(
-    { state: once, message, attempts: integer(), goTo: optional(once), wish: string(), generation: integer() },
+    { state: once, message, attempts: integer(), goTo: optional(once), desired: string(), generation: integer() },
     { description: 'Why the last transition was given up. It is tried again when the spec changes.' },
   )
   const lifecycle = object(

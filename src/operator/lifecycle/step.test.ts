@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { formatMicroTime } from '../../kube/duration.ts'
-import { optional, string } from '../field.ts'
-import type { View } from '../view.ts'
-import { defineKind } from '../kind.ts'
-import type { ObjectOf } from '../typed-resource.ts'
+import { formatMicroTime } from '../../kube/units/duration.ts'
+import { optional, string } from '../kind/field.ts'
+import type { View } from '../view/view.ts'
+import { defineKind } from '../kind/kind.ts'
+import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { defineLifecycle } from './lifecycle.ts'
 import type { ActionReport, Observed } from './observation.ts'
 import type { LifecycleStatus } from './status.ts'
@@ -16,8 +16,8 @@ const life = defineLifecycle({
   own,
   start: 'start',
   end: 'ended',
-  wishes: ['running', 'servicing', 'paused', 'ended'],
-  defaultWish: 'running',
+  desiredStates: ['running', 'servicing', 'paused', 'ended'],
+  defaultState: 'running',
   states: {
     start: { leadsTo: 'running', action: { name: 'start' }, timeoutMs: 60_000, to: ['stopping'] },
     running: {
@@ -51,20 +51,20 @@ const Database = defineKind({
 /** As a controller would call it: the types fit without a word. */
 function decideFor(cr: ObjectOf<typeof Database>, observed: Observed, now: number): LifecycleStep<State> {
   const { state, stateRequest } = cr.spec
-  const wish = cr.metadata.deletionTimestamp === undefined ? state : life.end
+  const desired = cr.metadata.deletionTimestamp === undefined ? state : life.end
   return stepLifecycle(life, {
-    wish,
+    desired,
     request: stateRequest,
     status: cr.status?.lifecycle,
     observed,
     now,
-    context: { cr, view },
+    context: { cr, view, config: {} },
   })
 }
 
 type Status = LifecycleStatus<'start' | 'running' | 'servicing' | 'paused' | 'stopping' | 'ended'>
 type State = Status['state']
-type Wish = Exclude<State, 'start' | 'stopping'>
+type Desired = Exclude<State, 'start' | 'stopping'>
 
 const view: View = {
   get: () => undefined,
@@ -74,10 +74,12 @@ const view: View = {
 }
 
 /** One CR, its application and its sidecar; reconciled by hand. */
-function database(first: Partial<{ wish: Wish; status: Status; app: string | undefined; reachable: boolean }> = {}) {
+function database(
+  first: Partial<{ desired: Desired; status: Status; app: string | undefined; reachable: boolean }> = {},
+) {
   const d = {
     now: Date.UTC(2026, 0, 1),
-    wish: 'running' as Wish,
+    desired: 'running' as Desired,
     request: undefined as string | undefined,
     generation: 1,
     spec: { backupTo: 's3://b' } as { readonly backupTo?: string },
@@ -89,13 +91,13 @@ function database(first: Partial<{ wish: Wish; status: Status; app: string | und
     ...first,
   }
   const step = (): LifecycleStep<State> => {
-    const { wish, request, status, now, app, reachable, generation, spec } = d
+    const { desired, request, status, now, app, reachable, generation, spec } = d
     const observed: Observed = { reachable, state: app, actions: reachable ? [...d.actions.values()] : [] }
     const cr: ObjectOf<typeof Database> = {
       apiVersion: 'db.example.com/v1',
       kind: 'Database',
       metadata: { name: 'd', namespace: 'default', uid: 'u', generation },
-      spec: { ...spec, state: wish, ...(request !== undefined && { stateRequest: request }) },
+      spec: { ...spec, state: desired, ...(request !== undefined && { stateRequest: request }) },
       ...(status && { status: { lifecycle: status } }),
     }
     const decided = decideFor(cr, observed, now)
@@ -125,10 +127,10 @@ function database(first: Partial<{ wish: Wish; status: Status; app: string | und
     }
     throw new Error('it does not settle')
   }
-  const wishFor = (wish: Wish, request?: string): void => {
-    Object.assign(d, { wish, request, generation: d.generation + 1 })
+  const desire = (desired: Desired, request?: string): void => {
+    Object.assign(d, { desired, request, generation: d.generation + 1 })
   }
-  return Object.assign(d, { step, reconcile, end, settle, wishFor })
+  return Object.assign(d, { step, reconcile, end, settle, desire })
 }
 
 const at = (state: State): Status => ({
@@ -139,7 +141,7 @@ const at = (state: State): Status => ({
 })
 
 describe('an application', () => {
-  it('is started, serves, is serviced and stopped, each by one action', () => {
+  it('is started, runs, is serviced and stopped, each by one action', () => {
     const d = database({ app: 'ended' })
     expect(d.settle().condition).toMatchObject({ status: 'False', reason: 'InTransition' })
     expect(d.status).toMatchObject({ state: 'start', transition: { to: 'start', key: 'u.1.-.start', attempt: 1 } })
@@ -149,55 +151,55 @@ describe('an application', () => {
     expect(d.status).toMatchObject({ state: 'start', transition: { acted: true } })
     d.app = 'running'
     const rested = d.settle()
-    expect(rested.condition).toMatchObject({ status: 'True', reason: 'AsWished', message: 'running, as wished' })
+    expect(rested.condition).toMatchObject({ status: 'True', reason: 'AsDesired', message: 'running, as desired' })
     expect(isSettled(rested)).toBe(true)
-    d.wishFor('servicing')
+    d.desire('servicing')
     d.settle()
     expect(d.status).toMatchObject({ state: 'servicing', transition: { from: 'running', input: { to: 's3://b' } } })
     d.end('succeeded')
     expect(d.settle().condition.message).toBe('servicing has been done; running again')
-    d.wishFor('ended')
+    d.desire('ended')
     d.settle()
     d.end('succeeded')
     d.app = 'ended'
     expect(isSettled(d.settle())).toBe(true)
     expect(d.started).toEqual(['start', 'backup', 'stop'])
     expect(d.status?.history.map(({ state, why }) => `${state} ${why}`)).toEqual([
-      'start wished',
-      'running ledOn',
-      'servicing wished',
-      'running ledOn',
-      'stopping wished',
-      'ended ledOn',
+      'start desired',
+      'running automatic',
+      'servicing desired',
+      'running automatic',
+      'stopping desired',
+      'ended automatic',
     ])
   })
 
-  it('is serviced once for one wish, and again for a new request', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+  it('is serviced once for one desired state, and again for a new request', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.settle()
     d.end('succeeded')
     const { status } = d.settle()
     expect(d.step().status).toBe(status)
-    d.wishFor('servicing', 'tonight')
+    d.desire('servicing', 'tonight')
     d.settle()
     d.end('succeeded')
     d.settle()
     expect(d.started).toEqual(['backup', 'backup'])
   })
 
-  it('writes nothing at rest, and asks for no further look', () => {
+  it('writes nothing at rest, and requests no requeue', () => {
     const d = database({ status: at('running'), app: 'running' })
     expect(d.step()).toEqual({ status: d.status, condition: d.step().condition })
     expect(d.step().status).toBe(d.status)
   })
 
-  it('that nobody wants is not even started', () => {
-    const d = database({ wish: 'ended' })
+  it('that is not desired is not even started', () => {
+    const d = database({ desired: 'ended' })
     expect(isSettled(d.settle())).toBe(true)
     expect(d.started).toEqual([])
   })
 
-  it('that was there before its status is taken as it is', () => {
+  it('that existed before its status is accepted as observed', () => {
     const d = database({ app: 'running' })
     expect(isSettled(d.settle())).toBe(true)
     expect([d.status?.state, d.started]).toEqual(['running', []])
@@ -219,15 +221,15 @@ describe('an action', () => {
     expect(d.step().act).toEqual(second.act)
   })
 
-  it('gets the input that was intended, whatever the spec says meanwhile', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+  it('gets the intended input, even if the spec changes meanwhile', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.reconcile()
     Object.assign(d, { spec: { backupTo: 's3://other' }, generation: 2 })
     expect(d.step().act).toMatchObject({ key: 'u.8.running.servicing', input: { to: 's3://b' } })
   })
 
-  it('shows how far it is, and is looked at again and again', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+  it('reports progress, and is polled', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.settle()
     d.actions.set('u.8.running.servicing', {
       key: 'u.8.running.servicing',
@@ -240,8 +242,8 @@ describe('an action', () => {
     expect(d.step().status).toBe(d.status)
   })
 
-  it('is tried again after a longer and longer wait, under another key, with what the spec says then', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+  it('is retried with back-off, under another key, with the input of the current spec', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.settle()
     d.end('failed', 'disk full')
     const waits = [1000, 1500].map((wait) => {
@@ -275,7 +277,7 @@ describe('an action', () => {
     expect(d.started).toHaveLength(4)
   })
 
-  it('that was lost is tried again, too', () => {
+  it('that was lost is retried, too', () => {
     const d = database()
     d.settle()
     d.end('lost')
@@ -284,7 +286,7 @@ describe('an action', () => {
     expect(d.reconcile().act).toMatchObject({ verb: 'start', key: 'u.2.-.start' })
   })
 
-  it('that takes too long is cancelled, and nothing else is started before it has ended', () => {
+  it('that times out is cancelled, and nothing else is started before it has ended', () => {
     const d = database({ app: 'ended' })
     d.settle()
     d.now += 60_000
@@ -297,7 +299,7 @@ describe('an action', () => {
     expect(actionKeys(d.status)).toEqual(['u.2.-.start'])
   })
 
-  it('whose intent was lost with the status is waited for, and its number is not given again', () => {
+  it('whose intent was lost with the status is awaited, and its number is not reused', () => {
     const d = database({ app: 'ended' })
     d.actions.set('u.4.running.servicing', { key: 'u.4.running.servicing', state: 'running' })
     d.reconcile()
@@ -307,7 +309,7 @@ describe('an action', () => {
     expect(d.reconcile().act).toMatchObject({ key: 'u.5.-.start' })
   })
 
-  it('is not started while nobody answers; the time still runs', () => {
+  it('is not started while the application is unreachable; the timeout still applies', () => {
     const d = database({ reachable: false })
     d.reconcile()
     expect(d.reconcile().act).toBeUndefined()
@@ -316,11 +318,11 @@ describe('an action', () => {
   })
 })
 
-describe('a wish', () => {
-  it('that changes in mid-transition waits until that is over', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+describe('a desired state', () => {
+  it('that changes during a transition waits for its end', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.settle()
-    d.wishFor('ended')
+    d.desire('ended')
     expect(d.settle().status).toMatchObject({ state: 'servicing', transition: { to: 'servicing' } })
     d.end('succeeded')
     d.settle()
@@ -333,13 +335,13 @@ describe('a wish', () => {
     d.app = undefined
     d.end('failed', 'no')
     d.reconcile()
-    d.wishFor('ended')
+    d.desire('ended')
     d.settle()
     expect(d.status).toMatchObject({ state: 'stopping', transition: { from: 'start' } })
   })
 
-  it('that a guard does not let come true is held, with the reason, until it does', () => {
-    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+  it('that a guard prevents is held, with the reason, until it is allowed', () => {
+    const d = database({ status: at('running'), app: 'running', desired: 'servicing' })
     d.spec = {}
     expect(d.reconcile().condition).toMatchObject({
       status: 'False',
@@ -352,46 +354,46 @@ describe('a wish', () => {
     expect(d.started).toEqual(['backup'])
   })
 
-  it('that cannot be reached is refused with what can, and nothing is done', () => {
+  it('that is unreachable is rejected with the reachable ones, and nothing is done', () => {
     const once = defineLifecycle({
       name: 'Once',
       start: 'on',
       end: 'off',
-      wishes: ['on', 'off'],
-      defaultWish: 'on',
+      desiredStates: ['on', 'off'],
+      defaultState: 'on',
       states: { on: { to: ['off'] }, off: {} },
     })
-    const cr = { apiVersion: 'v1', kind: 'Once', metadata: { uid: 'u' }, spec: {} }
+    const cr = { apiVersion: 'v1', kind: 'Once', metadata: { name: 'o', uid: 'u' }, spec: {} }
     const now = Date.UTC(2026, 0, 1)
-    const input = { observed: { reachable: true, actions: [] }, now, context: { cr, view } }
+    const input = { observed: { reachable: true, actions: [] }, now, context: { cr, view, config: {} } }
     const status = { ...at('ended'), state: 'off' as const, history: [] }
-    const step = stepLifecycle(once, { ...input, wish: 'on', status })
-    expect(step.refusal).toBe('on cannot be reached; from off only off can be wished')
+    const step = stepLifecycle(once, { ...input, desired: 'on', status })
+    expect(step.refusal).toBe('on cannot be reached; from off only off can be requested')
     expect(step.condition).toMatchObject({ status: 'False', reason: 'Refused', message: step.refusal })
     expect([step.status, step.act, step.requeueAtMs]).toEqual([status, undefined, undefined])
-    const unknown = stepLifecycle(once, { ...input, wish: 'dim' as 'on', status: undefined })
+    const unknown = stepLifecycle(once, { ...input, desired: 'dim' as 'on', status: undefined })
     expect(unknown).toMatchObject({
       status: undefined,
-      refusal: 'dim cannot be reached; at first only on, off can be wished',
+      refusal: 'dim cannot be reached; at first only on, off can be requested',
     })
   })
 })
 
-describe('what is observed', () => {
-  it('wins over what is remembered, and is put right', () => {
+describe('the observed state', () => {
+  it('wins over the stored one, and is corrected', () => {
     const d = database({ status: at('running'), app: 'ended' })
     d.settle()
-    expect(d.status?.history.map(({ state, why }) => `${state} ${why}`)).toEqual(['ended observed', 'start wished'])
+    expect(d.status?.history.map(({ state, why }) => `${state} ${why}`)).toEqual(['ended observed', 'start desired'])
     expect(d.started).toEqual(['start'])
   })
 
-  it('is only recorded where nothing else is wished', () => {
-    const d = database({ status: at('running'), app: 'ended', wish: 'ended' })
+  it('is only recorded where no other state is desired', () => {
+    const d = database({ status: at('running'), app: 'ended', desired: 'ended' })
     expect(isSettled(d.settle())).toBe(true)
     expect(d.started).toEqual([])
   })
 
-  it('again and again, is put right later and later', () => {
+  it('is corrected with back-off if it repeats', () => {
     const d = database({ status: at('running'), app: 'running' })
     const waits = [0, 1000, 2000].map((wait) => {
       d.app = 'ended'
@@ -413,7 +415,7 @@ describe('what is observed', () => {
     expect(d.status).toMatchObject({ state: 'start', relapse: { times: 1 } })
   })
 
-  it('and whose objects are taken away after that, is put right at once: it is not stored as ended, by which all would go', () => {
+  it('is corrected at once when its objects are deleted after that: storing the end state would delete the rest', () => {
     const relapse = { from: 'running', times: 3 } as const
     const d = database({ status: { ...at('running'), relapse }, app: 'running' })
     Object.assign(d, { app: 'ended', reachable: false, now: Date.parse(d.status!.since) })
@@ -421,7 +423,7 @@ describe('what is observed', () => {
     expect(d.status).toMatchObject({ state: 'start', transition: { to: 'start' }, relapse })
   })
 
-  it('and whose objects went because it had ended, is waited with all the same', () => {
+  it('is corrected with back-off when its objects were deleted because it had ended', () => {
     const d = database({ status: { ...at('running'), relapse: { from: 'running', times: 3 } }, app: 'ended' })
     d.now = Date.parse(d.status!.since)
     const { requeueAtMs = 0 } = d.reconcile()
@@ -434,7 +436,7 @@ describe('what is observed', () => {
     expect(d.status).toMatchObject({ state: 'start' })
   })
 
-  it('in a passing state gets time to lead on by itself; after that its action is run', () => {
+  it('that is transient gets time to move on by itself; then its action is run', () => {
     const d = database({ status: at('running'), app: 'start' })
     expect(d.reconcile()).toMatchObject({ condition: { reason: 'OnItsOwn' }, requeueAtMs: d.now + pollMs })
     d.now += 59_999
@@ -444,26 +446,26 @@ describe('what is observed', () => {
     expect(d.started).toEqual(['start'])
   })
 
-  it('is not trusted when it is no state of the graph', () => {
+  it('is ignored when it is not a state of the graph', () => {
     const d = database({ status: at('running'), app: 'confused' })
     expect(d.reconcile().condition).toMatchObject({ status: 'Unknown', reason: 'UnknownState' })
     expect(d.status?.state).toBe('running')
   })
 
-  it('may be nothing: then nothing is known, unless it has ended', () => {
+  it('may be undefined: then it is unknown, unless it has ended', () => {
     expect(database({ status: at('running'), reachable: false }).reconcile().condition).toMatchObject({
       status: 'Unknown',
       reason: 'Unreachable',
       message: 'running when the application was last heard of',
     })
-    const ended = database({ status: at('ended'), reachable: false, wish: 'ended' })
+    const ended = database({ status: at('ended'), reachable: false, desired: 'ended' })
     expect(isSettled(ended.reconcile())).toBe(true)
   })
 })
 
 describe('a failure', () => {
-  it('without a refuge stops everything until the spec changes, but leaves the way to the end open', () => {
-    const d = database({ status: at('running'), app: undefined, wish: 'paused' })
+  it('without a failure target stops until the spec changes, except for the path to the end', () => {
+    const d = database({ status: at('running'), app: undefined, desired: 'paused' })
     d.settle()
     d.end('failed', 'locks held')
     expect(d.settle().condition).toMatchObject({
@@ -473,13 +475,13 @@ describe('a failure', () => {
     d.now += 3_600_000
     expect(d.step()).toMatchObject({ status: d.status })
     expect(d.step().requeueAtMs).toBeUndefined()
-    d.wishFor('running')
+    d.desire('running')
     expect(isSettled(d.settle())).toBe(true)
     expect(d.status?.failure).toBeUndefined()
   })
 
-  it('that a later version of the spec was meant to cure is tried again with that', () => {
-    const d = database({ status: at('running'), app: undefined, wish: 'paused' })
+  it('is retried with a later version of the spec', () => {
+    const d = database({ status: at('running'), app: undefined, desired: 'paused' })
     d.settle()
     d.generation += 1
     d.end('failed', 'locks held')
@@ -487,7 +489,7 @@ describe('a failure', () => {
     expect(d.started).toEqual(['pause', 'pause'])
   })
 
-  it('counts no more when the application got there after all', () => {
+  it('is cleared when the application got there after all', () => {
     const d = database({ app: 'ended' })
     for (let attempt = 0; attempt < 4; attempt++) {
       d.settle()
@@ -501,7 +503,7 @@ describe('a failure', () => {
     expect(d.started).toHaveLength(4)
   })
 
-  it('is also when the application never confirms', () => {
+  it('also occurs when the application never confirms', () => {
     const d = database({ app: 'ended' })
     d.settle()
     d.end('succeeded')
@@ -512,8 +514,8 @@ describe('a failure', () => {
   })
 })
 
-describe('a graph that has changed', () => {
-  it('starts from what is observed where the status names a state it no longer has', () => {
+describe('a changed graph', () => {
+  it('starts from the observed state where the stored one no longer exists', () => {
     const d = database({ status: { ...at('running'), state: 'healing' as 'running' }, app: 'running' })
     expect(isSettled(d.settle())).toBe(true)
     expect(d.status).toMatchObject({ state: 'running', attempts: 7 })
@@ -523,7 +525,7 @@ describe('a graph that has changed', () => {
 describe('a clock that is set back', () => {
   const hourMs = 3_600_000
 
-  it('holds nothing up: what lies ahead by then counts from now', () => {
+  it('delays nothing: future times count from now', () => {
     const d = database()
     d.reconcile()
     expect(d.reconcile().act).toMatchObject({ verb: 'start', action: 'start' })
@@ -534,8 +536,8 @@ describe('a clock that is set back', () => {
     expect(d.started).toEqual(['start'])
   })
 
-  it('takes no time from an attempt, and no wait before another one', () => {
-    const d = database({ wish: 'servicing', status: at('running'), app: 'running' })
+  it('neither shortens an attempt nor skips a back-off', () => {
+    const d = database({ desired: 'servicing', status: at('running'), app: 'running' })
     d.settle()
     d.end('failed', 'full')
     const { requeueAtMs = 0 } = d.reconcile()
@@ -551,9 +553,9 @@ describe('a clock that is set back', () => {
   })
 })
 
-describe('what has come to its end', () => {
-  it('by itself, or is gone, is not waited for: nobody may be left to be told', () => {
-    const d = database({ wish: 'ended', status: at('running'), app: 'running' })
+describe('an ended application', () => {
+  it('that ended by itself, or is gone, is not waited for: no sidecar may be left', () => {
+    const d = database({ desired: 'ended', status: at('running'), app: 'running' })
     d.reconcile()
     expect(d.status?.transition).toMatchObject({ to: 'stopping' })
     Object.assign(d, { app: 'ended', reachable: false })
@@ -561,21 +563,21 @@ describe('what has come to its end', () => {
     expect(d.started).toEqual([])
   })
 
-  it('and is not wished back any more before anything of it was made, has nothing to wait for', () => {
-    const d = database({ wish: 'running', status: at('ended'), app: 'ended', reachable: false })
+  it('that is no longer desired before any object was created is at its end', () => {
+    const d = database({ desired: 'running', status: at('ended'), app: 'ended', reachable: false })
     d.reconcile()
     expect(d.status?.transition).toMatchObject({ to: 'start' })
-    d.wishFor('ended')
+    d.desire('ended')
     expect(isSettled(d.settle())).toBe(true)
     expect(d.status).toMatchObject({ state: 'ended' })
     expect(d.status?.transition).toBeUndefined()
     expect(d.started).toEqual([])
   })
 
-  it('and is wished back is stored as ended first: what it ran on goes by that', () => {
-    const d = database({ wish: 'ended', status: at('running'), app: 'running' })
+  it('that is desired again is stored as ended first: its objects are deleted because of that', () => {
+    const d = database({ desired: 'ended', status: at('running'), app: 'running' })
     d.settle()
-    d.wishFor('running')
+    d.desire('running')
     d.end('succeeded')
     d.app = 'ended'
     expect(d.reconcile()).toMatchObject({ requeueAtMs: d.now, condition: { reason: 'InTransition' } })

@@ -1,5 +1,5 @@
 /**
- * One life-cycle decision: from the desired state (the `wish`), the status and the observation to the next status, and
+ * One life-cycle decision: from the desired state, the status and the observation to the next status, and
  * the request to the sidecar, if any. It never waits: it returns when to run again.
  *
  * - An action is started only when its transition is in the status *as it was read*: the intent is written first, then
@@ -8,10 +8,10 @@
  *   first, whatever is desired or observed meanwhile.
  * - Without news the same status object is returned: at rest nothing is written.
  */
-import type { ConditionUpdate } from '../../kube/condition.ts'
-import { formatMicroTime, parseTime } from '../../kube/duration.ts'
+import type { ConditionUpdate } from '../../kube/meta/condition.ts'
+import { formatMicroTime, parseTime } from '../../kube/units/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
-import type { Fields } from '../field.ts'
+import type { Fields } from '../kind/field.ts'
 import { formatActionKey, numberOfKey } from './action-key.ts'
 import {
   type LifecycleDecision,
@@ -53,7 +53,7 @@ export interface LifecycleStep<Name extends string = string> {
 }
 
 /** The type of the condition. */
-const lifecycleCondition = 'AtWishedState'
+const lifecycleCondition = 'AtDesiredState'
 
 /** The polling interval of an action or application in transition. */
 export const pollMs = 5000
@@ -73,8 +73,8 @@ export function isSettled({ condition }: LifecycleStep): boolean {
   return condition.status === 'True'
 }
 
-export function stepLifecycle<Name extends string, Wish extends Name, Spec extends Fields>(
-  life: Lifecycle<Name, Wish, Spec>,
+export function stepLifecycle<Name extends string, Desired extends Name, Spec extends Fields>(
+  life: Lifecycle<Name, Desired, Spec>,
   input: LifecycleInput<Name, NoInfer<Spec>>,
 ): LifecycleStep<Name> {
   const turn = turnOf(life, input)
@@ -113,7 +113,7 @@ function withoutFuture(status: LifecycleStatus, { nodes }: LifecycleTurn['life']
 
 /** An application without a usable status. */
 function firstSeen(turn: LifecycleTurn): LifecycleDecision {
-  const { life, wish, before, here, now } = turn
+  const { life, desired, before, here, now } = turn
   const at = formatMicroTime(now)
   const history = before?.history ?? []
   const attempts = before?.attempts ?? 0
@@ -122,10 +122,10 @@ function firstSeen(turn: LifecycleTurn): LifecycleDecision {
   if (here !== undefined && here !== life.end) {
     return atRest(turn, { ...blank, state: here, history: withEntry(history, { state: here, at, why: 'observed' }) })
   }
-  if (!life.nodes.has(wish)) return refuseTransition(turn, undefined, wish)
+  if (!life.nodes.has(desired)) return refuseTransition(turn, undefined, desired)
   // It does not exist, and is not desired.
-  if (wish === life.end) return atRest(turn, { ...blank, state: life.end })
-  return enter(turn, { ...blank, state: life.start }, undefined, life.start, 'wished')
+  if (desired === life.end) return atRest(turn, { ...blank, state: life.end })
+  return enter(turn, { ...blank, state: life.start }, undefined, life.start, 'desired')
 }
 
 // Under way ------------------------------------------------------------------------------------------------------
@@ -137,14 +137,14 @@ function underWay(turn: LifecycleTurn, status: LifecycleStatus, transition: Tran
   const attemptStart = timeOf(transition.attemptAt, now)
   if (now < attemptStart) {
     // No action is running, so a new desired state need not wait for further attempts.
-    if (transition.wish !== turn.wish) return abandon(turn, status, transition, node, transition.message ?? '')
+    if (transition.desired !== turn.desired) return abandon(turn, status, transition, node, transition.message ?? '')
     return wait(status, 'Retrying', retryText(transition, node), attemptStart)
   }
   const isTimedOut = now >= attemptStart + node.timeoutMs
   const pollAt = Math.min(now + pollMs, attemptStart + node.timeoutMs)
   const report = observed.actions.find(({ key }) => key === transition.key)
   // It was starting, nothing of it exists yet, and it is no longer desired: it is in its end state.
-  if (turn.wish === life.end && turn.here === life.end && !observed.reachable && node.leadsTo?.state !== life.end) {
+  if (turn.desired === life.end && turn.here === life.end && !observed.reachable && node.leadsTo?.state !== life.end) {
     const { transition: _given, ...rest } = status
     return atRest(turn, rest)
   }
@@ -227,11 +227,11 @@ function arrive(
   const { leadsTo } = node
   if (!leadsTo) return atRest(turn, rest)
   const { request } = transition
-  const isServed = node.name === turn.wish
+  const isServed = node.name === turn.desired
   const served: LifecycleStatus = isServed
     ? { ...rest, served: { state: node.name, ...(request !== undefined && { request }) } }
     : rest
-  return enter(turn, served, node.name, leadsTo.state, 'ledOn')
+  return enter(turn, served, node.name, leadsTo.state, 'automatic')
 }
 
 function fail(
@@ -241,10 +241,10 @@ function fail(
   node: LifecycleNode,
   why: string,
 ): LifecycleDecision {
-  const { attempt, wish } = transition
+  const { attempt, desired } = transition
   const message = shorten(why)
   const { retries, firstMs, mostMs } = node.onFailure
-  if (attempt > retries || wish !== turn.wish) return abandon(turn, status, transition, node, message)
+  if (attempt > retries || desired !== turn.desired) return abandon(turn, status, transition, node, message)
   const attemptStart = turn.now + Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), mostMs)
   const number = nextNumber(turn, status)
   const { acted: _acted, progress: _progress, input: _input, ...rest } = transition
@@ -275,7 +275,7 @@ function abandon(
     message,
     attempts: transition.attempt,
     ...(goTo !== undefined && { goTo }),
-    wish: transition.wish,
+    desired: transition.desired,
     generation: transition.generation,
   }
   return atRest(turn, { ...rest, failure })
@@ -284,9 +284,9 @@ function abandon(
 // At rest --------------------------------------------------------------------------------------------------------
 
 function atRest(turn: LifecycleTurn, stored: LifecycleStatus): LifecycleDecision {
-  const { life, here, wish } = turn
+  const { life, here, desired } = turn
   if (here !== undefined && here !== stored.state) return atRest(turn, moved(turn, stored, here))
-  if (!life.nodes.has(wish)) return refuseTransition(turn, stored, wish)
+  if (!life.nodes.has(desired)) return refuseTransition(turn, stored, desired)
   const { failure } = stored
   const isBlocked = failure !== undefined && blocks(turn, failure)
   const hasFailedHere = failure?.state === stored.state
@@ -314,12 +314,12 @@ function atRest(turn: LifecycleTurn, stored: LifecycleStatus): LifecycleDecision
   if (hop === undefined) {
     if (isBlocked) return stay(status, 'Failed', failureText(failure))
     return hasFailedHere || node.leadsTo
-      ? enter(turn, status, stored.state, stored.state, 'wished')
+      ? enter(turn, status, stored.state, stored.state, 'desired')
       : settled(turn, status)
   }
   const exit = sideExits(node).find(({ state }) => state === hop)
   // A transient state leaves by `leadsTo` after its action; other exits are for failures.
-  if (!exit || (node.leadsTo && !hasFailedHere)) return enter(turn, status, stored.state, stored.state, 'wished')
+  if (!exit || (node.leadsTo && !hasFailedHere)) return enter(turn, status, stored.state, stored.state, 'desired')
   const verdict = exit.guard?.(turn.context) ?? true
   if (verdict !== true) return stay(status, 'Guarded', `${stored.state} → ${hop}: ${verdict}`)
   const allowedAt = correctionAt(turn, status, target)
@@ -331,7 +331,7 @@ function atRest(turn: LifecycleTurn, stored: LifecycleStatus): LifecycleDecision
       allowedAt,
     )
   }
-  return enter(turn, status, stored.state, hop, isBlocked ? 'failed' : 'wished')
+  return enter(turn, status, stored.state, hop, isBlocked ? 'failed' : 'desired')
 }
 
 /** The application changed its state by itself. */
@@ -363,20 +363,20 @@ function isDeletedByOthers({ life, before, observed, here }: LifecycleTurn): boo
 }
 
 /** The state to reach: the desired one, or the state that it led to if it has been served. */
-function targetOf({ life, wish, request }: LifecycleTurn, { served }: LifecycleStatus): string {
-  const isServed = served?.state === wish && served.request === request
-  return isServed ? restOf(life.nodes, wish) : wish
+function targetOf({ life, desired, request }: LifecycleTurn, { served }: LifecycleStatus): string {
+  const isServed = served?.state === desired && served.request === request
+  return isServed ? restOf(life.nodes, desired) : desired
 }
 
 /** A failure blocks further transitions until the spec changes. */
-function blocks({ wish, generation }: LifecycleTurn, failure: LifecycleFailure): boolean {
-  return failure.wish === wish && failure.generation === generation
+function blocks({ desired, generation }: LifecycleTurn, failure: LifecycleFailure): boolean {
+  return failure.desired === desired && failure.generation === generation
 }
 
 /** Drops what no longer applies. */
-function withoutObsolete({ wish }: LifecycleTurn, status: LifecycleStatus, isBlocked: boolean): LifecycleStatus {
+function withoutObsolete({ desired }: LifecycleTurn, status: LifecycleStatus, isBlocked: boolean): LifecycleStatus {
   const { failure, served, ...rest } = status
-  return { ...rest, ...(failure && isBlocked && { failure }), ...(served?.state === wish && { served }) }
+  return { ...rest, ...(failure && isBlocked && { failure }), ...(served?.state === desired && { served }) }
 }
 
 /** When an application that keeps leaving `target` is brought back there again. */
@@ -387,7 +387,7 @@ function correctionAt(turn: LifecycleTurn, { relapse, since, history }: Lifecycl
   return timeOf(since, now) + Math.min(firstRelapseMs * 2 ** Math.min(relapse.times - 2, 30), longestRelapseMs)
 }
 
-function settled({ life, observed, here, wish }: LifecycleTurn, status: LifecycleStatus): LifecycleDecision {
+function settled({ life, observed, here, desired }: LifecycleTurn, status: LifecycleStatus): LifecycleDecision {
   const { state } = status
   if (observed.state !== undefined && here === undefined) {
     const known = [...life.nodes.keys()].join(', ')
@@ -400,8 +400,8 @@ function settled({ life, observed, here, wish }: LifecycleTurn, status: Lifecycl
   if (!observed.reachable && here === undefined && state !== life.end) {
     return unknownLifecycleState(status, 'Unreachable', `${state} when the application was last heard of`)
   }
-  const message = state === wish ? `${state}, as wished` : `${wish} has been done; ${state} again`
-  return { status, condition: { status: 'True', reason: 'AsWished', message } }
+  const message = state === desired ? `${state}, as desired` : `${desired} has been done; ${state} again`
+  return { status, condition: { status: 'True', reason: 'AsDesired', message } }
 }
 
 // Entering -------------------------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ function enter(
   to: string,
   why: Why,
 ): LifecycleDecision {
-  const { life, uid, now, wish, request, generation } = turn
+  const { life, uid, now, desired, request, generation } = turn
   const at = formatMicroTime(now)
   const node = life.nodes.get(to)!
   const status: LifecycleStatus = {
@@ -425,7 +425,7 @@ function enter(
   // No action and nothing to wait for: the state is entered.
   if (!node.action && !node.leadsTo && missingFor(turn, node) === undefined) {
     // Its objects are deleted before it starts again, and that depends on the stored state.
-    const isRestart = to === life.end && wish !== life.end
+    const isRestart = to === life.end && desired !== life.end
     return isRestart ? wait(status, 'InTransition', `${to}: what it ran on goes first`, now) : atRest(turn, status)
   }
   const number = nextNumber(turn, stored)
@@ -434,7 +434,7 @@ function enter(
     to,
     key: formatActionKey({ uid, number, from, to }),
     ...inputOf(turn, node),
-    wish,
+    desired,
     ...(request !== undefined && { request }),
     generation,
     startedAt: at,

@@ -2,19 +2,28 @@
  * The parts of an author's context beside CR, view and time: the dependents' live objects, and control over an
  * overridden step.
  */
-import { MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
-import type { KubeObject } from '../../kube/object.ts'
+import { operatorErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { asJson } from '../../kube/json-object.ts'
+import type { KubeObject, Named } from '../../kube/object.ts'
 import type { ReportContext, StepContext } from '../controller.ts'
-import { checkConformity } from '../conformity.ts'
-import { marked, markOwner, typingOf } from '../desired.ts'
-import type { Dependent } from '../dependent.ts'
+import { checkConformity } from '../dependent/conformity.ts'
+import { marked, markOwner, typingOf, withManagedBy } from '../dependent/desired.ts'
+import type { Dependent } from '../dependent/dependent.ts'
 import type { ReconcileRun } from './run.ts'
 
-export function reportContext({ context, entries }: ReconcileRun): ReportContext<KubeObject> {
-  const all = <T extends KubeObject>({ id }: Dependent<KubeObject, T>): readonly T[] =>
-    entries.flatMap(({ dependent, live }) => (dependent.id === id && live ? [live as unknown as T] : []))
-  return { ...context, all, own: (dependent) => all(dependent)[0] }
+export function reportContext({ context, entries, embedded, journal }: ReconcileRun): ReportContext<KubeObject> {
+  const all = <T extends KubeObject>({ id }: Dependent<KubeObject, T>): readonly Named<T>[] =>
+    entries.flatMap(({ dependent, live }) => (dependent.id === id && live ? [live as KubeObject as Named<T>] : []))
+  return {
+    ...context,
+    all,
+    own: (dependent) => all(dependent)[0],
+    withheld: ({ id }) => entries.flatMap(({ dependent, withheld = [] }) => (dependent.id === id ? withheld : [])),
+    embedded,
+    requeueAfter: (ms) => journal.requeue(ms),
+    event: (draft) => journal.event(draft),
+  }
 }
 
 export function stepContext(run: ReconcileRun): StepContext<KubeObject> {
@@ -28,17 +37,16 @@ export function stepContext(run: ReconcileRun): StepContext<KubeObject> {
     },
     want(subject, object) {
       const entry = entries.find((other) => other.subject === subject)
-      if (!entry) throw new MusterError('InvalidResource', `${journal.place} has no ${subject}.`)
+      if (!entry) throw new MusterError(operatorErrors.InvalidDependent, `${journal.place} has no ${subject}.`)
       const { dependent } = entry
-      const desired = object as unknown as JsonObject
+      const desired = asJson(object)
       checkConformity(desired, dependent.kind, typingOf(dependent.kind), { of: `Dependent ${subject}`, in: 'want()' })
       entry.desired = {
         subject,
         sourceDigest: undefined,
-        ...marked(desired, dependent.scope, markOwner(dependent, run.cr, owner)),
+        ...marked(withManagedBy(desired, owner), dependent.scope, markOwner(dependent, run.cr, owner)),
       }
     },
-    requeueAfter: (ms) => journal.requeue(ms),
     failure: journal.failure,
   }
 }

@@ -1,10 +1,12 @@
 /** The end of a run: the author's report, the status write, the ledger, and the memory for the next run. */
-import { MusterError } from '../../kube/errors.ts'
-import type { Health } from '../../kube/health.ts'
-import type { Json } from '../../kube/json.ts'
-import { conformityProblem } from '../conformity.ts'
-import { typingOf } from '../desired.ts'
-import { healthOfEntry } from '../entry.ts'
+import { operatorErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import type { Health } from '../../kube/meta/health.ts'
+import { asJson } from '../../kube/json-object.ts'
+import { conformityProblem } from '../dependent/conformity.ts'
+import { typingOf } from '../dependent/desired.ts'
+import { healthOfEntry } from '../dependent/entry.ts'
+import type { EmbeddedReport } from '../embedded/embedded-set.ts'
 import { countFailure, noFailures, reconcileRetryDelay } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
 import { statusWrite } from '../status.ts'
@@ -19,7 +21,10 @@ export async function reportConclusion(run: ReconcileRun): Promise<void> {
   if (run.isFinalizing) return
   const reported = options.status && (await run.author(() => options.status?.(reportContext(run))))
   if (reported) takeReport(run, reported)
-  run.report ??= {}
+  if (!options.status) run.report ??= {}
+  // After the report: what follows from a problem with an embedded object is the author's decision.
+  const { embeddedFailure } = run
+  if (embeddedFailure) run.journal.fail(embeddedFailure.error, embeddedFailure.subject)
 }
 
 /**
@@ -28,9 +33,9 @@ export async function reportConclusion(run: ReconcileRun): Promise<void> {
  */
 export function takeReport(run: ReconcileRun, reported: ReconcileRun['report']): void {
   const { kind } = run.situation.controller
-  const problem = reported && conformityProblem({ status: reported as unknown as Json }, kind, typingOf(kind))
+  const problem = reported && conformityProblem({ status: asJson(reported) }, kind, typingOf(kind))
   if (problem !== undefined) {
-    throw new MusterError('InvalidController', `${run.journal.place}, in its status: ${problem}`)
+    throw new MusterError(operatorErrors.InvalidController, `${run.journal.place}, in its status: ${problem}`)
   }
   run.report = reported
 }
@@ -63,8 +68,13 @@ export async function* writeStatus(run: ReconcileRun): Waves {
 
 export function conclude(run: ReconcileRun): Conclusion {
   const { situation, journal, settled, refused } = run
+  const { memory } = situation
+  // Nothing was decided: what is remembered of the CR stands.
+  if (journal.suspension) {
+    return { ledger: ledgerOf(run), memory: { ...memory, settled, refused: new Map([...memory.refused, ...refused]) } }
+  }
   const failure = journal.retriedFailure
-  const failures = failure ? countFailure(situation.memory.failures, failure) : noFailures
+  const failures = failure ? countFailure(memory.failures, failure) : noFailures
   const retryMs = failure && reconcileRetryDelay(failure, failures, situation.controller.backOff)
   return {
     // The back-off overrides other requeues: they would only fail again.
@@ -73,10 +83,12 @@ export function conclude(run: ReconcileRun): Conclusion {
   }
 }
 
-function ledgerOf({ owner, cr, context, entries, isFinalizing, journal, life }: ReconcileRun): Ledger {
-  const { namespace, name = '', generation = 0 } = cr.metadata
+function ledgerOf(run: ReconcileRun): Ledger {
+  const { owner, cr, context, entries, embedded, isFinalizing, journal, life } = run
+  const { namespace, name, generation = 0 } = cr.metadata
   const health = new Map<string, Health>()
   if (!isFinalizing) for (const entry of entries) health.set(entry.subject, healthOfEntry(entry))
+  if (!isFinalizing) for (const [subject, state] of embeddedHealth(embedded)) health.set(subject, state)
   if (life) health.set('application', healthOfLife(life))
   return {
     ...owner,
@@ -87,4 +99,13 @@ function ledgerOf({ owner, cr, context, entries, isFinalizing, journal, life }: 
     startedAt: context.now,
     ...journal.ledgerPart(),
   }
+}
+
+/** Without objects whose phase has not begun: what it waits for says more. */
+function embeddedHealth(report: EmbeddedReport | undefined): readonly (readonly [string, Health])[] {
+  return (report?.phases ?? []).flatMap(({ objects }) =>
+    objects.flatMap(({ kind, namespace, name, health, isPending }) =>
+      isPending ? [] : [[`${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`, health] as const],
+    ),
+  )
 }

@@ -1,18 +1,24 @@
 /**
- * CRFinalizer: keeps a deleted CR until its clean-up is complete: the application, the author's `finalize`, and objects
- * that the garbage collector does not cover. Each part runs until it is done, over as many reconciles as needed.
+ * CRFinalizer: keeps a deleted CR until its clean-up is complete: the application, fields in shared objects, the author's
+ * `finalize`, and objects that the garbage collector does not cover. Each part runs until it is done, over as many reconciles as needed.
  */
 import { OperatorError } from '../failure.ts'
 import type { Delete } from '../plan.ts'
+import { updateEmbedded } from './embedded-updater.ts'
 import { removeFinalizer } from './finalizers.ts'
 import { actOnLife, observeLife, stepLife } from './life.ts'
-import { pruneDependents, removeDependent, uncollected } from './pruning.ts'
+import { pruneDependents, removeDependent, uncollected, withdrawShared } from './pruning.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 
 const lookAgainMs = 10_000
 
 export async function* finalize(run: ReconcileRun): Waves {
-  const isCleanedUp = (yield* endLife(run)) && (await runFinalize(run)) && (yield* deleteUncollected(run))
+  const isCleanedUp =
+    (yield* endLife(run)) &&
+    (yield* withdrawShared(run)) &&
+    (await runFinalize(run)) &&
+    (yield* removeEmbedded(run)) &&
+    (yield* deleteUncollected(run))
   if (!isCleanedUp) return
   yield* removeFinalizer(run)
   run.isGone = true
@@ -45,6 +51,14 @@ async function runFinalize(run: ReconcileRun): Promise<boolean> {
   run.journal.waiting = verdict.waitingFor
   run.journal.requeue(verdict.afterMs ?? lookAgainMs)
   return false
+}
+
+/** Deletes the embedded objects, in their order; true when none is left. */
+async function* removeEmbedded(run: ReconcileRun): Waves<boolean> {
+  const isGone = yield* updateEmbedded(run)
+  const { embeddedFailure } = run
+  if (embeddedFailure) run.journal.fail(embeddedFailure.error, embeddedFailure.subject)
+  return isGone && !embeddedFailure
 }
 
 /** Deletes objects that no owner reference covers; true when none is left. */

@@ -1,4 +1,5 @@
 /** The operator's finalizer on a CR: the API server keeps the CR until the operator has cleaned up and removed it. */
+import type { Named } from '../../kube/object.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 
 /** The finalizer of an operator on the CRs of a kind, unique to the operator. */
@@ -26,7 +27,7 @@ export async function* removeFinalizer(run: ReconcileRun): Waves {
 }
 
 async function* setFinalizers(run: ReconcileRun, finalizers: readonly string[], why: 'added' | 'removed'): Waves {
-  const { name = '', namespace, uid = '', resourceVersion = '' } = run.cr.metadata
+  const { name, namespace, uid = '', resourceVersion = '' } = run.cr.metadata
   const [outcome] = yield [
     {
       verb: 'finalizers',
@@ -41,7 +42,7 @@ async function* setFinalizers(run: ReconcileRun, finalizers: readonly string[], 
   ]
   if (outcome?.result === 'failed') throw outcome.error
   run.journal.note('cr', why === 'added' ? 'finalizerAdded' : 'finalizerRemoved')
-  if (outcome?.object) run.cr = outcome.object
+  if (outcome?.object) run.cr = outcome.object as Named
 }
 
 function nameFor({ situation: { controller, operator } }: ReconcileRun): string {

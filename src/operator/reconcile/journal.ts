@@ -2,15 +2,17 @@
  * The ledger while it is being written: steps taken, operations, failures, what is waited for, when to requeue.
  * Everything that is reported of a run passes here, so Secret values are redacted here.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import { explainAuthorError } from '../author-code.ts'
-import type { Owner } from '../desired.ts'
-import { kindText } from '../entry.ts'
+import type { Owner } from '../dependent/desired.ts'
+import { kindText } from '../dependent/entry.ts'
 import { type ReconcileFailure, failureOf } from '../failure.ts'
-import type { Ledger, LedgerEntry, Operation } from '../ledger.ts'
-import type { WatchedSecrets } from '../secrecy.ts'
-import type { ObjectName } from '../view.ts'
+import type { EventDraft, Ledger, LedgerEntry, Operation } from '../ledger.ts'
+import type { Suspended } from '../task/task-results.ts'
+import type { SecretReads } from '../view/secrecy.ts'
+import type { ObjectName } from '../view/view.ts'
 
 /** Details of an operation. */
 export interface Details {
@@ -25,16 +27,19 @@ export class StepJournal {
   readonly place: string
   /** What the run waits for, without a failure. */
   waiting: string | undefined
-  readonly #secrets: Pick<WatchedSecrets, 'hide'>
+  /** Why the run ends early, to be run again. */
+  suspension: Suspended | undefined
+  readonly #secrets: Pick<SecretReads, 'hide'>
   readonly #path: string[] = []
   readonly #stepsAt: number[] = []
   readonly #entries: LedgerEntry[] = []
+  readonly #events: EventDraft[] = []
   #failure: ReconcileFailure | undefined
   #stepFailure: ReconcileFailure | undefined
   #transientFailure: ReconcileFailure | undefined
   #requeueAfterMs: number | undefined
 
-  constructor({ operator, controller }: Owner, secrets: Pick<WatchedSecrets, 'hide'>) {
+  constructor({ operator, controller }: Owner, secrets: Pick<SecretReads, 'hide'>) {
     this.place = `${operator}, controller ${controller}`
     this.#secrets = secrets
   }
@@ -60,7 +65,12 @@ export class StepJournal {
   /** The first failure is reported, unless it is a mere conflict; the ledger holds all of them. */
   fail(error: unknown, subject: string): ReconcileFailure {
     const plain = failureOf(explainAuthorError(error, this.here), this.#step, subject)
-    const failure = { ...plain, message: this.#secrets.hide(plain.message) }
+    const { stack } = plain
+    const failure: ReconcileFailure = {
+      ...plain,
+      message: this.#secrets.hide(plain.message),
+      ...(stack !== undefined && { stack: this.#secrets.hide(stack) }),
+    }
     const { message, retry, gaveUp } = failure
     this.#entries.push({ step: this.#step, subject, operation: gaveUp ? 'gaveUp' : 'failed', message })
     this.#stepFailure ??= failure
@@ -69,10 +79,23 @@ export class StepJournal {
     return failure
   }
 
+  /** Ends the run: it waits for a task. */
+  suspend(suspension: Suspended): void {
+    if (this.suspension) return
+    this.suspension = suspension
+    this.waiting = suspension.message
+    this.note('cr', 'waiting', { message: suspension.message })
+  }
+
+  /** An Event of the author. */
+  event({ type, reason, message }: EventDraft): void {
+    this.#events.push({ type, reason, message: this.#secrets.hide(message) })
+  }
+
   /** Requeues after this time at the latest. */
   requeue(ms: number): void {
     if (Number.isNaN(ms)) {
-      throw new MusterError('InvalidController', `${this.here}: asks to be run again after NaN ms.`)
+      throw new MusterError(operatorErrors.InvalidController, `${this.here}: asks to be run again after NaN ms.`)
     }
     this.#requeueAfterMs = Math.min(ms, this.#requeueAfterMs ?? Infinity)
   }
@@ -102,13 +125,18 @@ export class StepJournal {
   }
 
   /** The journal's part of the ledger. */
-  ledgerPart(): Pick<Ledger, 'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'requeueAfterMs'> {
+  ledgerPart(): Pick<
+    Ledger,
+    'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'isSuspended' | 'requeueAfterMs' | 'events'
+  > {
     return {
       path: [...this.#path],
       entries: [...this.#entries],
       stepsAt: [...this.#stepsAt],
       ...(this.#failure && { failure: this.#failure }),
       ...(this.waiting !== undefined && { waiting: this.#secrets.hide(this.waiting) }),
+      ...(this.suspension && { isSuspended: true }),
+      ...(this.#events.length > 0 && { events: [...this.#events] }),
       ...(this.#requeueAfterMs !== undefined && { requeueAfterMs: this.#requeueAfterMs }),
     }
   }

@@ -3,17 +3,18 @@ import { systemClock } from '../../clock/system-clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Application, ApplicationAccess } from '../lifecycle/application.ts'
 import { shorten } from '../lifecycle/status.ts'
-import { Secret } from '../kinds.ts'
+import { Secret } from '../../kube/kinds.ts'
 import { offline } from '../live.ts'
-import type { View } from '../view.ts'
+import { withSecretReads } from '../view/secrecy.ts'
+import type { View } from '../view/view.ts'
 import { observeLife } from './life.ts'
 import { ReconcileRun } from './run.ts'
 import { noMemory, type ReconcileSituation } from './situation.ts'
 
 type Controller = ReconcileSituation<KubeObject>['controller']
 
-describe('what an application reports', () => {
-  it('is masked before it is cut to what a status may hold', async () => {
+describe('the message of an application', () => {
+  it('is masked before it is truncated for the status', async () => {
     const value = 's3cr3t-'.repeat(300)
     const secret = { data: { key: Buffer.from(value).toString('base64') } }
     const application: Partial<Application<KubeObject>> = {
@@ -26,9 +27,15 @@ describe('what an application reports', () => {
     const options = { application } as Partial<Controller['options']> as Controller['options']
     const situation: Partial<ReconcileSituation<KubeObject>> = {
       operator: 'o',
-      controller: { name: 'c', resources: [], timeoutMs: 60_000, options } as Partial<Controller> as Controller,
+      controller: {
+        name: 'c',
+        dependents: [],
+        declaredInputs: [],
+        timeoutMs: 60_000,
+        options,
+      } as Partial<Controller> as Controller,
       cr: { apiVersion: 'v1', kind: 'App', metadata: { name: 'a' } },
-      view: { get: () => secret } as Partial<View> as View,
+      view: withSecretReads({ get: () => secret } as Partial<View> as View),
       clock: systemClock,
       live: offline,
       memory: noMemory,

@@ -2,9 +2,10 @@
  * The application in a run, handled like one more dependent: observed in ObjectsGetter, decided on in Mutator and acted
  * on in Updater. The decision is written with the status; the next run acts on the written status.
  */
-import { isMusterError } from '../../kube/errors.ts'
-import type { Health } from '../../kube/health.ts'
-import type { Hide } from '../../kube/hidden-text.ts'
+import { sidecarErrors } from '../../sidecar/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import type { Health } from '../../kube/meta/health.ts'
+import type { Hide } from '../../kube/text/hidden-text.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { type ApplicationAccess, statusOf } from '../lifecycle/application.ts'
 import type { ActionReport } from '../lifecycle/observation.ts'
@@ -18,7 +19,7 @@ export async function observeLife(run: ReconcileRun): Promise<void> {
     const { actions, ...observed } = await run.author(() => application.observe(accessOf(run)))
     run.observed = { ...observed, actions: actions.map((report) => maskedReport(report, run.hide)) }
   } catch (error) {
-    if (!isMusterError(error, 'SidecarUnauthorized')) throw error
+    if (!isMusterError(error, sidecarErrors.SidecarUnauthorized)) throw error
     // A dependent may have to be corrected before the sidecar accepts the token: dependents come first.
     run.observed = { reachable: false, actions: [] }
     run.observeError = error

@@ -1,15 +1,18 @@
 /** ObjectsGetter: determines the dependents of the CR, their names and their live objects. */
-import { MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatResource, kindOf, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { mayWrite } from '../coverage.ts'
-import { subjectOf } from '../desired.ts'
-import { describeInput } from '../input.ts'
-import { defineDependent, type Dependent } from '../dependent.ts'
-import type { ObjectName } from '../view.ts'
+import { mayWrite, noReferences, selects } from '../view/coverage.ts'
+import type { Controller } from '../controller.ts'
+import { subjectOf } from '../dependent/desired.ts'
+import { describeInput } from '../view/input.ts'
+import { defineDependent, type Dependent } from '../dependent/dependent.ts'
+import type { ObjectName } from '../view/view.ts'
 import { takeReport } from './conclusion.ts'
 import { addFinalizer, hasOwnFinalizer } from './finalizers.ts'
 import { observeLife } from './life.ts'
+import { noteKnown } from './pruning.ts'
 import type { ReconcileRun, Waves } from './run.ts'
 
 export async function* getObjects(run: ReconcileRun): Waves {
@@ -24,6 +27,7 @@ export async function* getObjects(run: ReconcileRun): Waves {
 
 async function runFreeStyle(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
+  noteKnown(run)
   const result = await run.author(() => options.reconcile?.(run.context))
   if (!result) return
   const { objects = [], status, requeueAfterMs } = result
@@ -40,7 +44,7 @@ function dependentFor({ situation, cr, journal }: ReconcileRun, object: UntypedO
   if (!kind) {
     const declared = outputs.map(formatResource).join(', ') || 'nothing'
     throw new MusterError(
-      'UndeclaredOutput',
+      operatorErrors.UndeclaredOutput,
       `${journal.place} wants ${object.kind} of ${object.apiVersion}, but declares ${declared} only.`,
     )
   }
@@ -57,7 +61,7 @@ function dependentFor({ situation, cr, journal }: ReconcileRun, object: UntypedO
 }
 
 function register(run: ReconcileRun, dependent: Dependent<KubeObject>): void {
-  const { entries, journal, situation } = run
+  const { entries, journal } = run
   const items = dependent.items(run.context).filter((item) => dependent.isActive(item))
   if (items.length === 0) journal.note(dependent.id, 'inactive')
   for (const context of items) {
@@ -65,9 +69,25 @@ function register(run: ReconcileRun, dependent: Dependent<KubeObject>): void {
     const subject = subjectOf(dependent, context)
     checkUnique(run, dependent.kind, name, subject)
     checkDeclared(run, dependent.kind, name)
-    const live = situation.view.get(dependent.kind, name) as UntypedObject | undefined
+    const live = readWhole(run, dependent.kind, name)
     entries.push({ dependent, context, subject, name, live, desired: undefined, state: 'open' })
   }
+}
+
+/**
+ * An object that the controller reads in part cannot be compared with the desired one. It counts as not seen: its creation fails,
+ * since it exists, and the reconcile goes on with the whole object.
+ */
+function readWhole({ situation }: ReconcileRun, kind: Resource, name: ObjectName): UntypedObject | undefined {
+  const { view, controller } = situation
+  const live = view.get(kind, name) as UntypedObject | undefined
+  return live && isReadWhole(controller, kind, live) ? live : undefined
+}
+
+function isReadWhole({ declaredInputs }: Controller, kind: Resource, object: KubeObject): boolean {
+  const same = declaredInputs.filter(({ resource }) => formatResource(resource) === formatResource(kind))
+  if (same.every(({ fields }) => fields === undefined)) return true
+  return same.some((input) => input.fields === undefined && selects(input, object, noReferences))
 }
 
 /** Two dependents with the same object would be written in turns for ever. */
@@ -85,7 +105,7 @@ function checkUnique(
   )
   if (!twin) return
   throw new MusterError(
-    'InvalidResource',
+    operatorErrors.InvalidDependent,
     `${journal.place}: ${subject} and ${twin.subject} are both ${kind.kind} ${name}.`,
   )
 }
@@ -101,7 +121,7 @@ function checkDeclared({ situation, journal }: ReconcileRun, kind: Resource, nam
   const where = name.namespace === undefined ? name.name : `${name.namespace}/${name.name}`
   const declared = same.map(describeInput).toSorted().join(', ')
   throw new MusterError(
-    'UndeclaredOutput',
+    operatorErrors.UndeclaredOutput,
     `${journal.place} wants ${kind.kind} ${where}, but declares ${declared} only.`,
   )
 }

@@ -22,6 +22,8 @@ export async function* takeOverridden(
   finished.promise.catch(() => undefined)
   if ((await request.promise) === 'default') {
     try {
+      // Author code may have caught it.
+      if (run.journal.suspension) throw run.journal.suspension
       const taken = byDefault()
       if (taken instanceof Promise) await taken
       else if (taken) yield* taken

@@ -4,28 +4,31 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Recall } from '../../kube/recall.ts'
 import type { ThreadMarks } from '../author-code.ts'
 import type { Controller } from '../controller.ts'
-import type { SettledEntry } from '../entry.ts'
+import type { HeldObjects } from '../embedded/held-objects.ts'
+import type { SettledEntry } from '../dependent/entry.ts'
 import { type Failures, noFailures } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Live } from '../live.ts'
-import type { View } from '../view.ts'
+import type { TaskResults } from '../task/task-results.ts'
+import type { ReadView } from '../view/view.ts'
 
 /** The input of a reconcile. */
 export interface ReconcileSituation<CR extends KubeObject, Config = unknown> {
   readonly operator: string
   readonly controller: Controller<CR, Config>
   readonly cr: CR
-  readonly view: View
+  readonly view: ReadView
   readonly clock: Clock
   readonly config: Config
   readonly live: Live
+  /** Live objects of any kind, for a controller that embeds some; absent without a cluster. */
+  readonly held?: HeldObjects | undefined
+  /** @default each task is worked out where it is asked for */
+  readonly tasks?: TaskResults | undefined
   readonly memory: Memory
-  readonly marks?: ThreadMarks
-  /** A memo of pure computations, shared between CRs and processes of a simulation. @default none */
-  readonly recall?: Recall
+  readonly marks?: ThreadMarks | undefined
 }
 
 export interface Conclusion {

@@ -4,14 +4,15 @@
  * a write. Obsolete objects are deleted last.
  */
 import type { KubeObject } from '../../kube/object.ts'
-import type { JsonObject } from '../../kube/json.ts'
-import { typingOf } from '../desired.ts'
-import { differences } from '../difference.ts'
-import { decide, type DependentEntry, healthOfEntry } from '../entry.ts'
+import { asJson } from '../../kube/json-object.ts'
+import { typingOf } from '../dependent/desired.ts'
+import { differences } from '../dependent/difference.ts'
+import { decide, type DependentEntry, healthOfEntry } from '../dependent/entry.ts'
 import { isAuthFailure } from '../failure.ts'
 import type { Operation } from '../ledger.ts'
 import type { Apply, MutationOutcome } from '../plan.ts'
 import type { Details } from './journal.ts'
+import { updateEmbedded } from './embedded-updater.ts'
 import { actOnLife, isEnding } from './life.ts'
 import { pruneDependents } from './pruning.ts'
 import type { ReconcileRun, Waves } from './run.ts'
@@ -32,6 +33,7 @@ export async function* updateDependents(run: ReconcileRun): Waves {
   }
   for (const entry of run.entries) noteWaiting(run, entry)
   yield* pruneDependents(run)
+  if (!run.journal.failure) yield* updateEmbedded(run)
   await actOnLife(run)
 }
 
@@ -128,6 +130,11 @@ function settle(
   outcome: MutationOutcome | undefined,
 ): void {
   const { subject } = entry
+  if (outcome?.result === 'exists') {
+    // Not watched: it has another owner, or it lost its label. The next wave decides, as if it had been in the view.
+    entry.live = outcome.object
+    return
+  }
   if (outcome?.result === 'failed') {
     entry.state = 'failed'
     const { retry, reason } = run.journal.fail(outcome.error, subject)
@@ -151,8 +158,7 @@ function settle(
 }
 
 function isNormalized({ dependent, live, desired }: DependentEntry<KubeObject>): boolean {
-  const [is, wanted] = [live, desired!.object] as unknown as readonly [JsonObject, JsonObject]
-  return differences(is, wanted, typingOf(dependent.kind)).length > 0
+  return differences(asJson(live!), asJson(desired!.object), typingOf(dependent.kind)).length > 0
 }
 
 function noteWaiting(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
