@@ -1,7 +1,5 @@
 /** The public API of the manager package; README.md describes its sub-packages. */
-export { runReconcile, type RunReconcile } from './run/run-reconcile.ts'
 export { type OperatorHost, hostOperator, type OperatorHostOptions } from './hosting/host.ts'
-export { createExecutor, type Execute, type ExecutorOptions } from './run/executor.ts'
 export { actingAs, impersonationOf, mintedCredentials, type MintOptions, withCredentials } from './run/identity.ts'
 export { actingOn, type Cluster, mapNames } from './placement/cluster.ts'
 export { checkApart, type NameMap, nameMap, type NameMapOptions, type NameRule } from './placement/name-map.ts'
@@ -39,22 +37,22 @@ export {
   startManagerService,
   type WebhookPlace,
 } from './runtime/manager-service.ts'
-export type { Limits } from './isolation/limits.ts'
+export type { Limits } from './isolation/launch/limits.ts'
 export { openRunner, type RunnerOptions } from './isolation/open-runner.ts'
 export type { IsolationLevel, Runner } from './isolation/runner.ts'
 export { describeFinding, type Finding } from './findings/finding.ts'
 export { createMetrics, type Metrics } from './observability/metrics.ts'
 export { type Activity, createActivity, type Standing } from './observability/activity.ts'
-export { countedTransport } from './observability/counted-transport.ts'
 export { type HealthInput, healthReport, type HealthReport, underWay } from './observability/health.ts'
-export { createMeter, loopMs, measured, type MeasureOptions } from './run/run-meter.ts'
-export { processUsage } from './observability/process-usage.ts'
 export type { ManagerReport, OperatorReport } from './observability/report.ts'
 export { startStatusServer, type StatusServer, type StatusServerOptions } from './observability/status-server.ts'
-export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'
+export { openResultFolder, type ResultFolder, type ResultFolderOptions } from './tasks/result-folder.ts'
 export {
-  openTestEnvironment,
-  type SentRequest,
-  type TestEnvironment,
-  type TestEnvironmentOptions,
-} from './testing/test-environment.ts'
+  createTaskRunner,
+  type TaskAsker,
+  type TaskHold,
+  type TaskRunner,
+  type TaskRunnerOptions,
+  type TaskRunnerState,
+} from './tasks/task-runner.ts'
+export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'

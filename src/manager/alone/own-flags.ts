@@ -3,9 +3,10 @@
  * the prefix (`--gates.debounce 2s`, `--config.replicas 3`), and those of the manager (`--leaderElection.leaderElect`).
  * All derive from the schema, and are read into a layer of the same configuration that a manager of many operators has.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { flagErrors } from './flag-errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import { nearest } from '../../kube/nearest.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 import type { Layer } from '../config/layer.ts'
 import { type Override, overrideLayer } from '../config/override.ts'
 import { configurationSchema, type Declared, isSecretAt } from '../config/schema.ts'
@@ -69,13 +70,14 @@ export function readOwnArguments(operator: Declared, argv: readonly string[]): O
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '-h') word = '--help'
     const [, name = '', inline] = /^--([^=]+)(?:=([^]*))?$/.exec(word) ?? []
-    if (name === '') throw new MusterError('InvalidFlag', `${operator.name} takes flags alone; "${word}" is none.`)
+    if (name === '')
+      throw new MusterError(flagErrors.InvalidFlag, `${operator.name} takes flags alone; "${word}" is none.`)
     const flag = flags.get(name)
     const isOther = name === 'file' || name === 'configmap' || name === 'help'
     if (!flag && !isOther) throw unknown(name, [...flags.keys(), 'file', 'configmap', 'help'])
     const isSwitch = flag ? flag.schema.type === 'boolean' : name === 'help'
     const text = inline ?? (isSwitch ? 'true' : words.shift())
-    if (text === undefined) throw new MusterError('InvalidFlag', `--${name} needs a value.`)
+    if (text === undefined) throw new MusterError(flagErrors.InvalidFlag, `--${name} needs a value.`)
     if (flag) overrides.push({ path: flag.path, text, place: `flag --${name}` })
     else given[name as keyof typeof given] = text
   }
@@ -90,7 +92,7 @@ export function readOwnArguments(operator: Declared, argv: readonly string[]): O
 function unknown(name: string, known: readonly string[]): MusterError {
   const near = nearest(name, known)
   return new MusterError(
-    'UnknownFlag',
+    flagErrors.UnknownFlag,
     `unknown flag "--${name}".${near === undefined ? '' : ` Did you mean "--${near}"?`}`,
   )
 }

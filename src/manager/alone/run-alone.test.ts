@@ -8,11 +8,11 @@ import { systemClock } from '../../clock/system-clock.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer, object, optional, string } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer, object, optional, string } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { flagLayer } from '../config/override.ts'
 import { runAlone } from './run-alone.ts'
@@ -35,7 +35,7 @@ const operator = defineOperator({
   controllers: [
     defineController({
       for: Cache,
-      resources: [
+      dependents: [
         defineDependent({
           for: Cache,
           kind: ConfigMap,
@@ -47,8 +47,8 @@ const operator = defineOperator({
   ],
 })
 
-describe('the flags of an operator alone', () => {
-  it('become the configuration that a manager of many reads', () => {
+describe('the flags of a standalone operator', () => {
+  it('become the configuration that a manager reads', () => {
     const words = '--gates.debounce 500ms --config.replicas=3 --config.tls.minimum 1.2 --namespaces a,b --paused=false'
     const others = '--leaderElection.leaderElect --kubeconfig here --file muster.yaml'
     const { layer, file } = readOwnArguments(operator, [...words.split(' '), ...others.split(' ')])
@@ -71,7 +71,7 @@ describe('the flags of an operator alone', () => {
     expect(sources.get('operators.cache.gates.debounce')).toBe('flag --gates.debounce')
   })
 
-  it('are all in the help, with what they are for and their defaults, but for secret ones', () => {
+  it('are all in the help, with descriptions and defaults, except secret ones', () => {
     const help = ownHelp(operator)
     for (const { name } of ownFlags(operator)) expect(help).toContain(`--${name}`)
     expect(help).toMatch(/--config\.replicas N +How many there are\. \(default: 2\)/)
@@ -84,15 +84,15 @@ describe('the flags of an operator alone', () => {
     [['--gates.debonce', '1s'], 'unknown flag "--gates.debonce". Did you mean "--gates.debounce"?'],
     [['--config.replicas'], '--config.replicas needs a value'],
     [['word'], 'takes flags alone; "word" is none'],
-  ])('that are wrong are named: %j', (argv, problem) => {
+  ])('that are invalid are named: %j', (argv, problem) => {
     expect(() => readOwnArguments(operator, argv)).toThrow(problem)
   })
 })
 
-describe('an operator alone', () => {
+describe('a standalone operator', () => {
   const quiet = { environment: {}, out: () => undefined, err: () => undefined }
 
-  it('runs by its flags, follows its configuration and ends when asked to', async () => {
+  it('runs by its flags, follows its configuration and ends on request', async () => {
     const server = createApiServer({ clock: systemClock, random: seededRandom(1) })
     const through = (): ReturnType<typeof createClient> => createClient({ transport: inProcessTransport(server) })
     const client = through()
@@ -130,7 +130,7 @@ describe('an operator alone', () => {
     expect(made.data).toMatchObject({ 'muster.yaml': expect.stringContaining('replicas: 2') as string })
     stop.abort()
     expect(await ended).toBe(0)
-    expect(told).toContainEqual(expect.stringMatching(/^\S+ info operator=cache started=true$/))
+    expect(told).toContainEqual(expect.stringMatching(/^\S+ info "Operator started" operator=cache$/))
     await client.close()
   })
 

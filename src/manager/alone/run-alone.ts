@@ -3,13 +3,17 @@
  * runtime as in a manager of many. Programs call `operatorMain` of `@muster-dev/muster/contract`.
  */
 import { aborted } from '../../clock/aborted.ts'
+import { systemMachine } from '../../client/credentials/machine.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { describeError, MusterError } from '../../kube/errors.ts'
+import { flagErrors } from './flag-errors.ts'
+import { describeError, MusterError } from '../../kube/muster-error.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { composeConfiguration } from '../config/open-configuration.ts'
-import { logWriter } from '../config/log-writer.ts'
+import { installedConfigMap } from '../config/pod-layer.ts'
+import { logWriter } from '../logging/log-writer.ts'
 import { replicaName } from '../leases/replica-name.ts'
 import type { Reached } from '../runtime/clusters.ts'
+import { findPod } from '../runtime/find-pod.ts'
 import type { ManagerService } from '../runtime/manager-service.ts'
 import { ownHelp, readOwnArguments } from './own-flags.ts'
 
@@ -44,12 +48,16 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     return
   }
   if (file !== undefined && configMap !== undefined) {
-    throw new MusterError('InvalidFlag', 'The configuration is in a file or in a ConfigMap: leave one out.')
+    throw new MusterError(flagErrors.InvalidFlag, 'The configuration is in a file or in a ConfigMap: leave one out.')
   }
   const { startManagerService } = await import('../runtime/manager-service.ts')
   const { reachCluster, reachLocal } = await import('../runtime/cluster-connection.ts')
   // The logging settings until the service has read its file or ConfigMap.
   const { configuration } = await composeConfiguration([], { environment, over: [layer], operators: [operator] })
+  const { kubeconfig, context } = configuration.settings.clientConnection
+  const machine = { ...systemMachine, env: environment }
+  const pod = local ? undefined : await findPod({ kubeconfig, context, machine })
+  const followed = configMap ?? (pod && file === undefined ? installedConfigMap(pod) : undefined)
   let service: ManagerService | undefined
   const log = logWriter(
     err,
@@ -58,7 +66,8 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   )
   const starting = startManagerService({
     ...(file !== undefined && { from: { file } }),
-    ...(configMap !== undefined && { from: { configMap } }),
+    ...(followed !== undefined && { from: { configMap: followed } }),
+    pod,
     environment,
     over: [layer],
     declared: () => Promise.resolve([operator]),

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { InformerReport } from '../../cache/shared-cache.ts'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
 import { describeFinding, type OverBudget } from '../findings/finding.ts'
-import { type BudgetOptions, createScheduler, defaultGates, type SchedulerLane } from '../schedule/scheduler.ts'
+import { type BudgetOptions, defaultGates } from '../gates/gate-options.ts'
+import type { SchedulerLane } from '../schedule/lane.ts'
+import { createScheduler } from '../schedule/scheduler.ts'
 import { type Budget, type BudgetKeeper, createBudgetKeeper } from './budget-keeper.ts'
 
 interface Scene {
@@ -36,7 +38,8 @@ function open(options: BudgetOptions, perRun = 0): Scene {
   }
   const keeper = createBudgetKeeper({ clock, onFinding: (finding) => void findings.push(finding) })
   const scheduler = createScheduler({ clock, concurrency: 1 })
-  const lane = scheduler.join('a', defaultGates, async (key) => {
+  const lane = scheduler.openLane('a', defaultGates)
+  lane.serve(async (key) => {
     runs.push(key)
     for (let index = 0; index < perRun; index++) budget.request()
   })
@@ -44,8 +47,8 @@ function open(options: BudgetOptions, perRun = 0): Scene {
   return { clock, keeper, lane, budget, runs, findings, cached: (given) => (bytes = given), looks: () => looks }
 }
 
-describe('a budget of requests', () => {
-  it('lets an operator work until it is used; then it waits, which is found once, and goes on when a tenth is free', async () => {
+describe('a request budget', () => {
+  it('holds an operator that has used it, with one finding, until a tenth is free', async () => {
     const { clock, lane, runs, findings } = open({ requestsPerMinute: 20 }, 3)
     for (let index = 0; index < 10; index++) lane.add(`k${index}`)
     await clock.advance(0)
@@ -62,7 +65,7 @@ describe('a budget of requests', () => {
     expect(findings).toHaveLength(1)
   })
 
-  it('holds in any minute but for what one run does, however long it goes on', async () => {
+  it('holds in every minute except for requests of a single run', async () => {
     const { clock, lane, runs } = open({ requestsPerMinute: 20 }, 3)
     const counts: number[] = []
     for (let second = 0; second < 300; second++) {
@@ -77,7 +80,7 @@ describe('a budget of requests', () => {
     expect(3 * runs.length).toBeGreaterThan(20 * 4)
   })
 
-  it('that is raised, or taken away, lets it go at once; one that is lowered holds it', async () => {
+  it('that is raised or removed takes effect at once; one that is lowered holds the operator', async () => {
     const { clock, lane, runs, budget, findings } = open({ requestsPerMinute: 2 }, 3)
     lane.add('one')
     lane.add('two')
@@ -97,8 +100,8 @@ describe('a budget of requests', () => {
   })
 })
 
-describe('a budget of memory', () => {
-  it('holds an operator for which more is cached, until a look finds less', async () => {
+describe('a memory budget', () => {
+  it('holds an operator whose cached objects exceed it, until a sample is below', async () => {
     const { clock, keeper, lane, runs, findings, cached } = open({ memoryBytes: 10 * 2 ** 20 })
     cached(12 * 2 ** 20)
     keeper.look()
@@ -128,7 +131,7 @@ describe('a budget of memory', () => {
 })
 
 describe('two budgets', () => {
-  it('both have to be kept: an operator waits until neither is exceeded', async () => {
+  it('must both be kept: an operator waits until neither is exceeded', async () => {
     const { clock, keeper, lane, runs, findings, cached } = open({ memoryBytes: 10, requestsPerMinute: 2 }, 3)
     lane.add('one')
     await clock.advance(0)

@@ -15,14 +15,13 @@
 import type { InformerReport, SharedCache } from '../../cache/shared-cache.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { OverBudget } from '../findings/finding.ts'
-import type { BudgetOptions, SchedulerLane } from '../schedule/scheduler.ts'
+import type { BudgetOptions } from '../gates/gate-options.ts'
+import type { SchedulerLane } from '../schedule/lane.ts'
 import { fewerAt, noRequests, noteRequest, requestsIn, type RequestWindow } from './request-window.ts'
 
 interface BudgetKeeperOptions {
   readonly clock: Clock
   readonly onFinding: (finding: OverBudget) => void
-  /** How often caches are checked, which iterates over every object. @default 10_000 */
-  readonly lookMs?: number
 }
 
 interface Budgeted {
@@ -59,8 +58,10 @@ interface Member {
 
 /** Below this share it is resumed: at the limit, the next request would pause it again. */
 const enough = 0.9
+/** How often caches are checked, which iterates over every object. */
+const lookMs = 10_000
 
-export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: BudgetKeeperOptions): BudgetKeeper {
+export function createBudgetKeeper({ clock, onFinding }: BudgetKeeperOptions): BudgetKeeper {
   const members = new Set<Member>()
   let timer: Timer | undefined
 
@@ -76,9 +77,9 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
     if (member.over.delete(budget) && member.over.size === 0) member.of.lane.resume('budget')
   }
 
-  const judgeMemory = (member: Member, feeds: readonly InformerReport[]): void => {
+  const judgeMemory = (member: Member, informers: readonly InformerReport[]): void => {
     const { memoryBytes: allowed } = member.budget
-    const used = bytesOf(feeds, member.of.consumer)
+    const used = bytesOf(informers, member.of.consumer)
     if (allowed !== undefined && used > allowed) exceed(member, 'memory', used, allowed)
     else relieve(member, 'memory')
   }
@@ -103,9 +104,9 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
     for (const member of members) {
       if (member.budget.memoryBytes === undefined) continue
       const { cache } = member.of
-      const feeds = reports.get(cache) ?? cache.report()
-      reports.set(cache, feeds)
-      judgeMemory(member, feeds)
+      const informers = reports.get(cache) ?? cache.report()
+      reports.set(cache, informers)
+      judgeMemory(member, informers)
     }
   }
 
@@ -154,7 +155,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
   }
 }
 
-function bytesOf(feeds: readonly InformerReport[], consumer: string): number {
-  const shares = feeds.flatMap(({ consumers }) => consumers).filter((share) => share.consumer === consumer)
+function bytesOf(informers: readonly InformerReport[], consumer: string): number {
+  const shares = informers.flatMap(({ consumers }) => consumers).filter((share) => share.consumer === consumer)
   return shares.reduce((sum, { bytes }) => sum + bytes, 0)
 }

@@ -6,11 +6,11 @@ import { createClient } from '../../client/create-client.ts'
 import type { Transport } from '../../transport/transport.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { createActivity } from '../observability/activity.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { gatesOf } from '../config/options-of.ts'
@@ -32,7 +32,7 @@ function operatorOf(name: string): Operator & { readonly own: Kind } {
     name: ({ cr }) => `${name}-${cr.metadata.name}`,
     fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }),
   })
-  const controller = defineController({ for: own, resources: [config], reads: [Secret] })
+  const controller = defineController({ for: own, dependents: [config], reads: [Secret] })
   return { ...defineOperator({ name, controllers: [controller] }), own }
 }
 
@@ -63,7 +63,7 @@ function open() {
 }
 
 describe('a manager', () => {
-  it('holds an operator that asks too much of the server, and no other; it does all of its work in the end', async () => {
+  it('holds an operator that exceeds its request budget, and no other; all its work is done in the end', async () => {
     const { manager, client, clock, findings, metrics, until, made } = open()
     const [greedy, calm] = [operatorOf('greedy'), operatorOf('calm')]
     for (const operator of [greedy, calm]) await client.create(crds, operator.own.crd() as unknown as UntypedObject)
@@ -81,7 +81,7 @@ describe('a manager', () => {
     expect(manager.lanes().get('calm')).toMatchObject({ heldBy: 'nothing' })
     expect(findings).toMatchObject([{ kind: 'overBudget', operator: 'greedy', budget: 'requests', allowed: 30 }])
     expect(metrics.render()).toMatch(/muster_findings_total\{[^}]*greedy[^}]*kind="overBudget"\} 1/)
-    const report = createActivity({ clock }).report({ lanes: manager.lanes(), feeds: [] })
+    const report = createActivity({ clock }).report({ lanes: manager.lanes(), informers: [] })
     const held = metrics.render(report).match(/^muster_lane_held.*$/gm)
     expect(held).toEqual(['muster_lane_held{operator="greedy",gate="budget"} 1'])
     await clock.advance(600_000)
@@ -89,7 +89,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('holds an operator for which too much is cached, from the start, and lets it go when more is allowed', async () => {
+  it('holds an operator that exceeds its memory budget from the start, and releases it when the budget is raised', async () => {
     const { manager, client, clock, findings, until, made } = open()
     const heavy = operatorOf('heavy')
     await client.create(crds, heavy.own.crd() as unknown as UntypedObject)
@@ -104,7 +104,7 @@ describe('a manager', () => {
     await clock.advance(60_000)
     expect(await made('heavy')).toBe(0)
     expect(manager.lanes().get('heavy')).toMatchObject({ waiting: 1, heldBy: 'budget' })
-    // Whoever wants to hear of it in particular hears of it in place of the others.
+    // The operator's own onFinding receives the finding in place of the manager's.
     expect(own).toMatchObject([{ kind: 'overBudget', operator: 'heavy', budget: 'memory', allowed: 10_000 }])
     expect(findings).toEqual([])
     manager.regate('heavy', { budget: { memoryBytes: 1e9 } })
@@ -115,7 +115,7 @@ describe('a manager', () => {
 })
 
 describe('settings', () => {
-  it('say budgets in numbers, of which nothing means no limit', () => {
+  it('have numeric budgets, where zero means no limit', () => {
     const { settings } = readConfiguration([], [operatorOf('cache')])
     const { gates, budgets } = settings.operators['cache']!
     expect(gatesOf(gates, budgets).budget).toEqual({})
@@ -124,8 +124,8 @@ describe('settings', () => {
   })
 })
 
-describe('what is counted', () => {
-  it('is each request of its client and writer, once, and none that fills the cache', async () => {
+describe('counted requests', () => {
+  it('are those of its client and writer, each once, without those that fill the cache', async () => {
     const cluster = embedded()
     let sent = 0
     const { transport } = cluster.client

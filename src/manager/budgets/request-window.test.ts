@@ -8,8 +8,8 @@ const times = (): fc.Arbitrary<readonly number[]> =>
 const windowOf = (at: readonly number[]): RequestWindow =>
   at.reduce((window, now) => noteRequest(window, now), noRequests)
 
-describe('a window of requests', () => {
-  it('holds those of the last minute, to the second, and never more than sixty numbers', () => {
+describe('a request window', () => {
+  it('covers the last minute, to the second, in at most sixty counters', () => {
     fc.assert(
       fc.property(times(), fc.nat(60_000), (at, wait) => {
         const window = windowOf(at)
@@ -21,7 +21,7 @@ describe('a window of requests', () => {
     )
   })
 
-  it('knows when there will be few enough: then, and not a millisecond before', () => {
+  it('knows exactly when the count is low enough', () => {
     fc.assert(
       fc.property(times(), fc.nat(20), (at, most) => {
         const window = windowOf(at)
@@ -33,7 +33,7 @@ describe('a window of requests', () => {
     )
   })
 
-  it('forgets within a minute, though the clock is set back', () => {
+  it('expires within a minute, even if the clock is set back', () => {
     const window = noteRequest(windowOf([1_000_000]), 500_000)
     expect(requestsIn(window, 500_000)).toBe(1)
   })

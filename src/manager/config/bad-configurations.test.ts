@@ -1,18 +1,19 @@
 /**
- * Ten thousand bad configurations. Each is a good one with one thing in it that is wrong for certain, and it is known where:
- * what is told must name that place in full, whatever else it says.
+ * Ten thousand invalid configurations. Each is a valid one with one known mistake: the error must name the full path of the
+ * mistake, whatever else it says.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
-import { checkDnsLabel } from '../../kube/name.ts'
+import { checkDnsLabel } from '../../kube/meta/name.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer, list, object, oneOf, string } from '../../operator/field.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer, list, object, oneOf, string } from '../../operator/kind/field.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { readConfiguration } from './configuration.ts'
 import type { Layer } from './layer.ts'
@@ -134,7 +135,7 @@ const anyKey = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'a.b', 'a[0]', 'é', '0'),
 )
 
-/** Keys that nobody knows, and such as come of a slip. */
+/** Unknown keys, and known keys with a typing mistake. */
 function unknownKeys({ path, schema }: Place): readonly fc.Arbitrary<Bad>[] {
   const known = Object.keys(schema.properties ?? {})
   if (known.length === 0 || schema.additionalProperties) return []
@@ -187,7 +188,7 @@ const contradictions: readonly fc.Arbitrary<Bad>[] = [
   ]),
   fc.constant(spoilt(['sharding', 'enabled'], true)),
   fc.constant(spoilt(['webhooks'], { url: 'https://a', service: 'a/b' }, ['webhooks', 'url'])),
-  // Clusters that there are not, or twice, or that nobody can reach.
+  // Clusters that are not configured, or are configured twice, or have no connection.
   fc
     .tuple(fc.constantFrom('configuration', 'management', 'userWorkload'), label)
     .filter(([, name]) => !['edge', 'local'].includes(name))
@@ -264,26 +265,26 @@ const everything = [
   ...names,
 ]
 
-/** What is told, each problem as it is written. */
+/** The problems in the error message, one by one. */
 function problemsOf(...layers: readonly Layer[]): readonly string[] {
   try {
     readConfiguration(layers, [operator])
     return []
   } catch (error) {
-    if (!isMusterError(error, 'InvalidConfiguration')) throw error
+    if (!isMusterError(error, managerErrors.InvalidConfiguration)) throw error
     const told = error.message.replace('The configuration is invalid:', '')
     return told.startsWith('\n- ') ? told.slice(3).split('\n- ') : [told.slice(1)]
   }
 }
 
 describe('bad configurations', () => {
-  it('are made of one that is in order', () => {
+  it('derive from a valid one', () => {
     expect(problemsOf({ source: 'made', value: good })).toEqual([])
     expect(places.length).toBeGreaterThan(150)
   })
 
   it(
-    'are refused, ten thousand of them, with the full path of what is wrong, and never crash',
+    'are rejected, ten thousand of them, with the full path of the error, and never crash',
     { timeout: 60_000 },
     () => {
       let refused = 0

@@ -35,7 +35,7 @@ describe('a change of the configuration', () => {
     expect(path.slice(0, length)).toEqual(changes[0]!.path.slice(0, length))
   })
 
-  it('is none where nothing is different, and the same both ways', () => {
+  it('is empty where nothing differs, and symmetric', () => {
     expect(changesBetween(configured(), configured())).toEqual([])
     const [one, other] = [configured('metrics.port=1', 'operators.b.enabled=true'), configured('health.port=2')]
     const there = changesBetween(one, other).map(({ path }) => path.join('.'))

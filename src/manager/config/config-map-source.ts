@@ -5,10 +5,13 @@
  */
 import type { Client } from '../../client/client.ts'
 import type { SharedCache } from '../../cache/shared-cache.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { guessAmong } from './problem.ts'
+import { pausedAnnotation, readPausedOperators } from './paused-operators.ts'
 import type { ConfigurationSource } from './source.ts'
 
 export interface ConfigMapSourceOptions {
@@ -17,8 +20,6 @@ export interface ConfigMapSourceOptions {
   readonly cache: SharedCache
   readonly namespace: string
   readonly name: string
-  /** @default "muster.yaml" */
-  readonly key?: string
 }
 
 interface ConfigMap extends KubeObject {
@@ -27,25 +28,33 @@ interface ConfigMap extends KubeObject {
 
 const configMaps: Resource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
+const key = 'muster.yaml'
+
 export function configMapSource(options: ConfigMapSourceOptions): ConfigurationSource {
-  const { client, cache, namespace, name, key = 'muster.yaml' } = options
+  const { client, cache, namespace, name } = options
   const ref = { namespace, name }
   const title = `ConfigMap ${namespace}/${name}`
   /** The latest watch event, once there is one. */
   let known: { readonly object: ConfigMap | undefined } | undefined
+  /** As read before the watch began. */
+  let asked: ConfigMap | undefined
 
   const textOf = (object: ConfigMap | undefined): string | undefined => {
     if (!object) return undefined
     const { data = {} } = object
     if (Object.hasOwn(data, key)) return data[key]!
-    throw new MusterError('InvalidConfiguration', `${title} has no key "${key}"${guessAmong(key, Object.keys(data))}.`)
+    throw new MusterError(
+      managerErrors.InvalidConfiguration,
+      `${title} has no key "${key}"${guessAmong(key, Object.keys(data))}.`,
+    )
   }
 
   const ask = async (): Promise<ConfigMap | undefined> => {
     try {
-      return await client.get<ConfigMap>(configMaps, ref)
+      asked = await client.get<ConfigMap>(configMaps, ref)
+      return asked
     } catch (error) {
-      if (isMusterError(error, 'NotFound')) return undefined
+      if (isMusterError(error, clientErrors.NotFound)) return undefined
       throw error
     }
   }
@@ -54,13 +63,15 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
     name: title,
     isRemote: true,
     read: async () => textOf(known ? known.object : await ask()),
+    object: () => known?.object,
+    pausedOperators: () => readPausedOperators((known?.object ?? asked)?.metadata.annotations?.[pausedAnnotation]),
     async create(text) {
       const metadata = { ...ref, labels: { 'app.kubernetes.io/managed-by': 'muster' } }
       const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [key]: text } }
       try {
         return textOf(await client.create<ConfigMap>(configMaps, object, { fieldManager: 'muster' }))
       } catch (error) {
-        if (isMusterError(error, 'AlreadyExists')) return textOf(await ask())
+        if (isMusterError(error, clientErrors.AlreadyExists)) return textOf(await ask())
         throw error
       }
     },
@@ -79,7 +90,7 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
         onFreshness({ reason }) {
           if (reason !== undefined && reason !== reported) {
             const message = `${title} cannot be watched, so that changes are not seen: ${reason}`
-            onProblem(new MusterError('InvalidConfiguration', message))
+            onProblem(new MusterError(managerErrors.InvalidConfiguration, message))
           }
           reported = reason
         },

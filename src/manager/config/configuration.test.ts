@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isMusterError } from '../../kube/errors.ts'
-import { readYaml } from '../../kube/yaml.ts'
+import { managerErrors } from '../errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer, list, object, oneOf, optional, string } from '../../operator/field.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer, list, object, oneOf, optional, string } from '../../operator/kind/field.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { readConfiguration } from './configuration.ts'
 import type { Layer } from './layer.ts'
@@ -31,13 +33,13 @@ function refusal(...layers: readonly Layer[]): string {
     readConfiguration(layers, [operator])
     return 'accepted'
   } catch (error) {
-    if (!isMusterError(error, 'InvalidConfiguration')) throw error
+    if (!isMusterError(error, managerErrors.InvalidConfiguration)) throw error
     return error.message
   }
 }
 
 describe('a configuration', () => {
-  it('is whole without any input', () => {
+  it('is complete without any input', () => {
     const { settings, sources } = readConfiguration([], [operator])
     expect(settings.leaderElection.leaseDuration).toBe('15s')
     expect(settings.operators['cache']).toMatchObject({ enabled: true, isolation: 'inline', config: {} })
@@ -45,7 +47,7 @@ describe('a configuration', () => {
     expect(sources.size).toBe(0)
   })
 
-  it('takes the later layer, value by value, and knows where each came from', () => {
+  it('uses the last layer, value by value, and records the source of each', () => {
     const { settings, sources } = readConfiguration(
       [
         file('metrics: { port: 1 }\nconcurrency: 4\noperators:\n  cache:\n    gates: { burst: 7 }\n'),
@@ -66,7 +68,7 @@ describe('a configuration', () => {
     })
   })
 
-  it('names the line of what it does not know, and what was probably meant', () => {
+  it('reports the line of an unknown key, and the most similar known one', () => {
     const text = '# ours\nmetrics:\n  port: 1\nleaderElection:\n  leaderElct: true\n  retryPeriod: soon\n'
     expect(refusal(file(text))).toBe(
       'The configuration is invalid: leaderElection.leaderElct (muster.yaml:5): there is no key "leaderElct" here; did you mean "leaderElect"?.',
@@ -96,7 +98,7 @@ describe('a configuration', () => {
     ],
     ['logging: { level: wran }', 'logging.level', '"wran" is none of debug, info, warn, error', 'warn'],
     ['logging: { level: INFO }', 'logging.level', '"INFO" is none of debug, info, warn, error', 'info'],
-    ['logging: { format: tekst }', 'logging.format', '"tekst" is none of json, text', 'text'],
+    ['logging: { format: tekst }', 'logging.format', '"tekst" is none of json, text, klog', 'text'],
     ['operators: { cache: { identity: { by: tokens } } }', 'by', '"tokens" is none of impersonation, token', 'token'],
     [
       'operators: { cache: { config: { modes: [swift, sfae] } } }',
@@ -104,11 +106,11 @@ describe('a configuration', () => {
       '"sfae" is none of swift, safe',
       'safe',
     ],
-  ])('names the nearest of the words that can stand in a place: %s', (text, path, problem, nearest) => {
+  ])('suggests the most similar valid word: %s', (text, path, problem, nearest) => {
     expect(refusal(file(text))).toContain(`${path} (muster.yaml:1): ${problem}; did you mean "${nearest}"?.`)
   })
 
-  it('says which words there are where none is near, once, whatever stands there instead', () => {
+  it('lists the valid words where none is similar, once, for any value', () => {
     const level = (text: string): string => refusal(file(`logging: { level: ${text} }`))
     const none = 'The configuration is invalid: logging.level (muster.yaml:1):'
     expect(level('verbose')).toBe(`${none} "verbose" is none of debug, info, warn, error.`)
@@ -120,13 +122,13 @@ describe('a configuration', () => {
     expect(refusal(file('leaderElction:\n  # leaderElect: true\n'))).toContain('did you mean "leaderElection"?')
   })
 
-  it('fills in what an operator declares, and takes a section of nothing but comments for nothing', () => {
+  it("adds the defaults of an operator's declaration, and treats a section of comments as absent", () => {
     const { settings } = readConfiguration([file('metrics:\n  # port: 1\noperators:\n')], [operator])
     expect(settings.metrics.port).toBe(8080)
     expect(settings.operators['cache']!.config).toEqual({ size: 3 })
   })
 
-  it('requires values of the whole, and not of each layer; and none of a disabled operator', () => {
+  it('requires values of the result, not of each layer; and none of a disabled operator', () => {
     const demanding = defineOperator({
       name: 'demanding',
       controllers: [defineController({ for: ConfigMap })],
@@ -188,11 +190,11 @@ describe('a configuration', () => {
     ],
     ['operators: { a: { program: { args: [x] } } }', 'operators.a.program.command'],
     ['operators: { a: { program: { command: a/b } } }', 'is not a file that begins with ./, ../ or /'],
-  ])('sees what is wrong only together: %s', (text, problem) => {
+  ])('detects contradictions between settings: %s', (text, problem) => {
     expect(refusal(file(text))).toContain(problem)
   })
 
-  it('names wrong overrides, all of them', () => {
+  it('names invalid overrides, all of them', () => {
     const text = refusal(
       flagLayer(['metrics.prt=1', 'metrics', 'metrics.port=many']),
       environmentLayer({ MUSTER__nothing: '1' }),
@@ -203,7 +205,7 @@ describe('a configuration', () => {
     expect(text).toContain('nothing (environment variable MUSTER__nothing)')
   })
 
-  it('never repeats what is secret, nor what it may be part of', () => {
+  it('never repeats secrets, nor values that may contain them', () => {
     const user = object({ name: string(), password: optional(string({ maxLength: 3 })) })
     const login = defineOperator({
       name: 'login',
@@ -238,7 +240,7 @@ describe('a configuration', () => {
 })
 
 describe('a text', { timeout: 60_000 }, () => {
-  it('that is corrupted is refused with a message, and never crashes', async () => {
+  it('that is corrupted is rejected with a message, and never crashes', async () => {
     const lines = defaultText([operator]).split('\n')
     const spoilt = fc.array(
       fc.record({
@@ -269,7 +271,7 @@ describe('a text', { timeout: 60_000 }, () => {
           .then(
             () => 'muster.yaml is in order',
             (error: unknown) => {
-              if (isMusterError(error, 'InvalidConfiguration', 'InvalidYaml')) return error.message
+              if (isMusterError(error, managerErrors.InvalidConfiguration, kubeErrors.InvalidYaml)) return error.message
               throw error
             },
           )
@@ -281,7 +283,7 @@ describe('a text', { timeout: 60_000 }, () => {
 })
 
 describe('a line', () => {
-  it('is found by indentation, whatever comments and quotes there are', () => {
+  it('is found by indentation, with any comments and quotes', () => {
     const text = 'a:\n  # b:\n  "b":\n    - 1\n  c: { d: 1 }\nb: 2\n'
     expect(problemLine(text, ['a', 'b'])).toBe(3)
     expect(problemLine(text, ['b'])).toBe(6)

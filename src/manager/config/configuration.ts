@@ -3,7 +3,8 @@
  * by value, and the source of each value is recorded. It is strict: an unknown key or invalid value is an error with
  * its position, and the whole configuration is rejected.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
 import { patternOf } from '../../kube/structural/pattern.ts'
@@ -48,7 +49,7 @@ function notInOrder(problems: readonly string[]): MusterError {
   // One value may violate several rules with the same message.
   const reported = [...new Set(problems)]
   const list = reported.length === 1 ? ` ${reported[0]}` : `\n- ${reported.join('\n- ')}`
-  return new MusterError('InvalidConfiguration', `The configuration is invalid:${list}.`)
+  return new MusterError(managerErrors.InvalidConfiguration, `The configuration is invalid:${list}.`)
 }
 
 /** The problems of one layer. An unknown key is a problem even without a value. */

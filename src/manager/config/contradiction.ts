@@ -1,7 +1,8 @@
 /** Contradictions in a configuration: values that are valid alone but not together. */
-import { checkDnsLabel } from '../../kube/name.ts'
-import { nearest } from '../../kube/nearest.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { checkDnsLabel } from '../../kube/meta/name.ts'
+import { nearest } from '../../kube/text/nearest.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { checkApart, type NameMap } from '../placement/name-map.ts'
 import { nameMapOf } from './options-of.ts'
@@ -112,7 +113,7 @@ function hostedProblems({ clusters, placement }: Settings): readonly Problem[] {
       checkApart([...others, map])
       maps.set(cluster, [...others, map])
     } catch (error) {
-      if (!isMusterError(error, 'InvalidNameMap')) throw error
+      if (!isMusterError(error, managerErrors.InvalidNameMap)) throw error
       problems.push({ path: [...path, 'rules'], message: error.message.replace(/\.$/, '') })
     }
   }

@@ -2,18 +2,24 @@
  * The defaults as a YAML file for people, each setting below its description. A new ConfigMap is created with it. A
  * setting without a default is a comment.
  */
-import { isJsonObject } from '../../kube/json.ts'
+import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import { type Layer, mergeOver } from './layer.ts'
 import { configurationSchema, type Declared, isSecretAt } from './schema.ts'
 import { quoted, scalar } from './yaml-scalar.ts'
 
 const header = `# The configuration of Muster. These are the defaults, written when there was none: change what you like, it is taken over
 # at once where that is safe. "muster config" shows what is in force and where each value comes from.`
 
-export function defaultText(operators: readonly Declared[] = []): string {
+/** `layers`: values that are the defaults here, such as those of a Pod. */
+export function defaultText(operators: readonly Declared[] = [], layers: readonly Layer[] = []): string {
   const { schema } = configurationSchema(operators)
   const { operators: sections, ...own } = schema.properties!
-  const parts = Object.entries(own).map(([name, member]) => lines(name, member, [], schema).join('\n'))
+  const over = layers.reduce<JsonObject>((all, { value }) => (isJsonObject(value) ? mergeOver(all, value) : all), {})
+  const parts = Object.entries(own).map(([name, member]) => {
+    const here = Object.hasOwn(over, name) ? { ...member, default: over[name]! } : member
+    return lines(name, here, [], schema).join('\n')
+  })
   return `${[header, ...parts, operatorText(operators, sections!, schema)].join('\n\n')}\n`
 }
 

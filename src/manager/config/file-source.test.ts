@@ -21,7 +21,7 @@ interface Followed {
   /** Of the configuration in force, each time there is another. */
   readonly concurrency: number[]
   readonly problems: string[]
-  /** Moves time ahead until something was told. The file system itself tells in its own time. */
+  /** Advances the clock until the source reports a change or a problem. File system events arrive in real time. */
   readonly next: () => Promise<void>
   readonly clock: VirtualClock
 }
@@ -50,7 +50,7 @@ async function follow(file: string): Promise<Followed> {
 }
 
 describe('a configuration in a file', () => {
-  it('must be there and in order when the manager starts', async () => {
+  it('must exist and be valid when the manager starts', async () => {
     const file = path.join(folder, 'muster.yaml')
     await expect(follow(file)).rejects.toThrow('muster.yaml is not there')
     await writeFile(file, 'concurency: 2\n')
@@ -60,7 +60,7 @@ describe('a configuration in a file', () => {
     expect(opened?.current.settings.concurrency).toBe(2)
   })
 
-  it('is followed when it is written in place, broken and mended', async () => {
+  it('is followed when it is written in place, broken and fixed', async () => {
     const file = path.join(folder, 'muster.yaml')
     await writeFile(file, 'concurrency: 2\n')
     const { next, concurrency, problems } = await follow(file)
@@ -75,7 +75,7 @@ describe('a configuration in a file', () => {
     expect(opened?.problem).toBeUndefined()
   })
 
-  it('is followed when an editor puts a new one in its place, again and again', async () => {
+  it('is followed when an editor replaces it repeatedly', async () => {
     const file = path.join(folder, 'muster.yaml')
     await writeFile(file, 'concurrency: 2\n')
     const { next, concurrency, problems } = await follow(file)
@@ -93,7 +93,7 @@ describe('a configuration in a file', () => {
     expect([concurrency, problems.length]).toEqual([[3, 4, 5], 1])
   })
 
-  it('is followed through links that are swapped, as Kubernetes mounts ConfigMaps', async () => {
+  it('is followed through swapped symbolic links, as Kubernetes mounts ConfigMaps', async () => {
     const volume = path.join(folder, 'volume')
     const put = async (version: string, text: string): Promise<void> => {
       await mkdir(path.join(volume, version), { recursive: true })
@@ -113,7 +113,7 @@ describe('a configuration in a file', () => {
     expect(concurrency).toEqual([3, 4])
   })
 
-  it('counts only when it is quiet: a half-written file is ignored', async () => {
+  it('takes effect only when stable: a half-written file is ignored', async () => {
     const file = path.join(folder, 'muster.yaml')
     await writeFile(file, 'concurrency: 2\n')
     const { next, clock, concurrency, problems } = await follow(file)
@@ -145,8 +145,8 @@ describe('a configuration in a file', () => {
   })
 })
 
-describe('the places of a file', () => {
-  it('are all folders in which a step of its path can be replaced', async () => {
+describe('the watched folders of a file', () => {
+  it('are all folders in which a component of its path can be replaced', async () => {
     await mkdir(path.join(folder, 'releases', '5'), { recursive: true })
     await writeFile(path.join(folder, 'releases', '5', 'muster.yaml'), '')
     await symlink('releases/5', path.join(folder, 'current'))

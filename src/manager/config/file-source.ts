@@ -8,28 +8,34 @@ import type { FSWatcher } from 'node:fs'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { ConfigurationSource } from './source.ts'
 
 export interface FileSourceOptions {
   readonly clock?: Clock
-  /** How long the file must be quiet. @default 200 */
-  readonly quietMs?: number
-  /** Polling interval for file systems without notifications. @default 10_000 */
-  readonly lookMs?: number
 }
 
+/** How long the file must be quiet. */
+const quietMs = 200
+/** Polling interval for file systems without notifications. */
+const lookMs = 10_000
+
 export function fileSource(file: string, options: FileSourceOptions = {}): ConfigurationSource {
-  const { clock = systemClock, quietMs = 200, lookMs = 10_000 } = options
+  const { clock = systemClock } = options
   const read = async (): Promise<string | undefined> => {
     const { readFile } = await import('node:fs/promises')
     try {
       return await readFile(file, 'utf8')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw new MusterError('InvalidConfiguration', `${file} cannot be read: ${(error as Error).message}.`, {
-        cause: error,
-      })
+      throw new MusterError(
+        managerErrors.InvalidConfiguration,
+        `${file} cannot be read: ${(error as Error).message}.`,
+        {
+          cause: error,
+        },
+      )
     }
   }
   return {
@@ -37,19 +43,17 @@ export function fileSource(file: string, options: FileSourceOptions = {}): Confi
     folder: path.dirname(path.resolve(file)),
     isRemote: false,
     read,
-    watch: (onChange) => watchFile(file, { clock, quietMs, lookMs, read, onChange }),
+    watch: (onChange) => watchFile(file, { clock, read, onChange }),
   }
 }
 
 interface Watching {
   readonly clock: Clock
-  readonly quietMs: number
-  readonly lookMs: number
   readonly read: () => Promise<string | undefined>
   readonly onChange: () => void
 }
 
-function watchFile(file: string, { clock, quietMs, lookMs, read, onChange }: Watching): () => void {
+function watchFile(file: string, { clock, read, onChange }: Watching): () => void {
   let isOver = false
   let timer: Timer | undefined
   const watchers = new Map<string, FSWatcher>()

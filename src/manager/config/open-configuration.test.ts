@@ -3,12 +3,13 @@ import { configMap, configMaps, embedded, type Embedded } from '../../../test/em
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
 import { seededRandom } from '../../clock/random.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { readYaml } from '../../kube/yaml.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer, optional, string } from '../../operator/field.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer, optional, string } from '../../operator/kind/field.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import type { SettingChange } from './changes.ts'
 import { configMapSource } from './config-map-source.ts'
@@ -81,7 +82,7 @@ const written = (cluster: Embedded, text: string): Promise<unknown> =>
   cluster.client.create(configMaps, configMap(ref.name, { 'muster.yaml': text }))
 
 describe('the text of the defaults', () => {
-  it('says what is the default, for people: read again it changes nothing', () => {
+  it('documents the defaults: parsed again it changes nothing', () => {
     const text = defaultText([operator])
     const { settings } = readConfiguration([{ source: 'x', value: readYaml(text), text }], [operator])
     expect(settings).toEqual(readConfiguration([], [operator]).settings)
@@ -90,7 +91,7 @@ describe('the text of the defaults', () => {
     expect(text).toContain('  # The time between two attempts.\n  retryPeriod: 2s\n')
   })
 
-  it('is whole without any operator', () => {
+  it('is complete without any operator', () => {
     expect(readConfiguration([{ source: 'x', value: readYaml(defaultText()) }])).toMatchObject({
       settings: readConfiguration([]).settings,
     })
@@ -98,7 +99,7 @@ describe('the text of the defaults', () => {
 })
 
 describe('a configuration in a ConfigMap', () => {
-  it('is created with the defaults when missing, and left alone from then on', async () => {
+  it('is created with the defaults when missing, and never modified afterwards', async () => {
     const { configuration, client, clock, problems, changed } = await opened(embedded())
     expect(configuration.current.settings).toEqual(readConfiguration([], [operator]).settings)
     expect(configuration.isFallback).toBe(false)
@@ -109,7 +110,7 @@ describe('a configuration in a ConfigMap', () => {
     expect([problems, changed]).toEqual([[], []])
   })
 
-  it('is created once by two replicas that come up together, and both go by it', async () => {
+  it('is created once by two replicas that start together, and both use it', async () => {
     const cluster = embedded()
     let creations = 0
     const create: Client['create'] = async (...parameters) => {
@@ -129,23 +130,24 @@ describe('a configuration in a ConfigMap', () => {
     expect(replicas.map(({ configuration }) => configuration.current.settings.concurrency)).toEqual([5, 5])
   })
 
-  it('that may not be created is not needed, and that is reported', async () => {
+  it('that may not be created is not required, and that is reported', async () => {
     const cluster = embedded()
-    const create = (): Promise<never> => Promise.reject(new MusterError('Forbidden', 'may not create configmaps.'))
+    const create = (): Promise<never> =>
+      Promise.reject(new MusterError(clientErrors.Forbidden, 'may not create configmaps.'))
     const { configuration, problems } = await opened(cluster, {}, { ...cluster.client, create })
     expect(configuration.current.settings).toEqual(readConfiguration([], [operator]).settings)
     expect(configuration.isFallback).toBe(false)
     expect(problems).toEqual([
       'ConfigMap default/muster is not there and cannot be created, so that defaults are in force: may not create configmaps.',
     ])
-    // Somebody who may makes it: it is followed.
+    // A user with the permission creates the ConfigMap: it takes effect.
     await written(cluster, 'concurrency: 7')
     await cluster.clock.settle()
     await configuration.settled()
     expect(configuration.current.settings.concurrency).toBe(7)
   })
 
-  it('broken: the place is named and the last good one stays; mended: it is in force', async () => {
+  it('invalid: the location is reported and the last valid one stays; fixed: it takes effect', async () => {
     const cluster = embedded()
     await written(cluster, 'concurrency: 2\n')
     const { configuration, write, changed, problems } = await opened(cluster)
@@ -174,7 +176,7 @@ describe('a configuration in a ConfigMap', () => {
     expect(changed[0]!.changes.map(({ path }) => path.join('.'))).toEqual(['concurrency', 'metrics.port'])
   })
 
-  it('deleted: the last good one stays, and it is not made anew', async () => {
+  it('deleted: the last valid one stays, and it is not recreated', async () => {
     const cluster = embedded()
     await written(cluster, 'concurrency: 2\n')
     const { configuration, problems } = await opened(cluster)
@@ -189,7 +191,7 @@ describe('a configuration in a ConfigMap', () => {
   it.each([
     ['not in order', { 'muster.yaml': 'pausd: true' }, 'did you mean "paused"?'],
     ['without its key', { 'muster.yml': '{}' }, 'has no key "muster.yaml"; did you mean "muster.yml"?'],
-  ])('%s at the start: the manager comes up, on defaults and paused, until it is mended', async (_, data, problem) => {
+  ])('%s at the start: the manager starts paused with defaults, until it is fixed', async (_, data, problem) => {
     const cluster = embedded()
     await cluster.client.create(configMaps, configMap(ref.name, data))
     const { configuration, problems, write, changed } = await opened(cluster, { flags: ['concurrency=9'] })
@@ -207,7 +209,7 @@ describe('a configuration in a ConfigMap', () => {
   it('that cannot be read at the start is waited for', async () => {
     const cluster = embedded()
     await written(cluster, 'concurrency: 4')
-    const get = (): Promise<never> => Promise.reject(new MusterError('Forbidden', 'may not get configmaps.'))
+    const get = (): Promise<never> => Promise.reject(new MusterError(clientErrors.Forbidden, 'may not get configmaps.'))
     const { configuration, problems } = await opened(cluster, {}, { ...cluster.client, get })
     expect(problems).toEqual(['Defaults are in force, and nothing runs: may not get configmaps.'])
     await configuration.settled()
@@ -215,7 +217,7 @@ describe('a configuration in a ConfigMap', () => {
     expect(configuration.current.settings.concurrency).toBe(4)
   })
 
-  it('flags outweigh the environment, which outweighs it; wrong ones are an error at once', async () => {
+  it('is overridden by the environment, and that by flags; invalid ones are an error at once', async () => {
     const cluster = embedded()
     await written(cluster, 'concurrency: 2\nmetrics: { port: 2 }\nhealth: { port: 2 }')
     const environment = { MUSTER__concurrency: '3', MUSTER__metrics__port: '3' }
@@ -225,7 +227,7 @@ describe('a configuration in a ConfigMap', () => {
     await expect(opened(cluster, { flags: ['concurency=4'] })).rejects.toThrow('did you mean "concurrency"?')
   })
 
-  it('asks for the operators that the settings name, and reads their sections as they declare them', async () => {
+  it('loads the declarations of its operators, and validates their sections with them', async () => {
     const cluster = embedded()
     await written(cluster, 'operators: { cache: { from: ./cache.ts, config: { size: 0 } } }')
     const asked: string[] = []

@@ -7,12 +7,15 @@
  * written under settings that the administrator did not choose. Without a ConfigMap, the defaults are the
  * administrator's choice, and everything runs.
  */
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { type SettingChange, changesBetween } from './changes.ts'
 import { type Configuration, readConfiguration } from './configuration.ts'
 import { defaultText } from './default-text.ts'
 import type { Layer } from './layer.ts'
 import { environmentLayer, flagLayer } from './override.ts'
+import { pauseOperators } from './paused-operators.ts'
 import type { Declared } from './schema.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigurationSource } from './source.ts'
@@ -20,6 +23,8 @@ import type { ConfigurationSource } from './source.ts'
 export interface OpenConfigurationOptions {
   /** @default none: defaults, environment and flags */
   readonly source?: ConfigurationSource | undefined
+  /** Layers below the source: the defaults of a Pod. @default none */
+  readonly defaults?: readonly Layer[] | undefined
   /** `MUSTER__path__to__setting`. @default empty */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined
   /** Each is `path=value`. @default none */
@@ -33,15 +38,23 @@ export interface OpenConfigurationOptions {
   readonly operators?: readonly Declared[] | ((settings: Settings) => Promise<readonly Declared[]>) | undefined
   /** A new configuration is in force, with these changes. */
   readonly onChange?: ((configuration: Configuration, changes: readonly SettingChange[]) => void) | undefined
-  /** A problem of the source; the configuration in force stays. */
-  readonly onProblem?: ((problem: MusterError) => void) | undefined
+  /** A problem of the source; the configuration in force stays. `isRejected`: its content is invalid. */
+  readonly onProblem?: ((problem: MusterError, isRejected: boolean) => void) | undefined
+  /** The source is valid again, and in force: after a rejection that `onProblem` reported. */
+  readonly onMended?: (() => void) | undefined
 }
 
 export interface OpenConfiguration {
   /** The configuration in force. */
   readonly current: Configuration
+  /** The source: `muster.yaml`, `ConfigMap muster/config`; undefined: defaults, environment and flags alone. */
+  readonly source: string | undefined
+  /** The ConfigMap, if the source is one that exists: Events about the configuration belong to it. */
+  object(): KubeObject | undefined
   /** The problem of the source's current content; undefined: none. */
   readonly problem: MusterError | undefined
+  /** Settings that were changed since the start and take effect with a restart. */
+  readonly pendingRestart: readonly string[]
   /** There was no valid content yet: these are the defaults, paused. Settings that need a restart may still change. */
   readonly isFallback: boolean
   /** Resolves when all noticed changes are in force or rejected. */
@@ -51,13 +64,14 @@ export interface OpenConfiguration {
 
 /** @throws InvalidConfiguration for an invalid file, environment or flag */
 export async function openConfiguration(options: OpenConfigurationOptions = {}): Promise<OpenConfiguration> {
-  const { source, onChange = () => undefined, onProblem = () => undefined } = options
+  const { source, onChange = () => undefined, onProblem = () => undefined, onMended = () => undefined } = options
   let problem: MusterError | undefined
   let isFallback = false
   let isClosed = false
   let isCreated = false
   /** The last content that was read: the same is not processed again. */
-  let looked: { readonly text: string | undefined } | undefined
+  let looked: { readonly text: string | undefined; readonly paused: string } | undefined
+  const pausedNow = (): string => (source?.pausedOperators?.() ?? []).join()
 
   const report = (error: unknown, isLasting = true): void => {
     const found = named(error)
@@ -65,20 +79,21 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
       if (problem?.message === found.message) return
       problem = found
     }
-    onProblem(found)
+    onProblem(found, isLasting)
   }
 
   const named = (error: unknown): MusterError => {
     const message = error instanceof Error ? error.message : String(error)
-    const name = isMusterError(error) ? error.name : 'InvalidConfiguration'
+    const definition = isMusterError(error) ? error : managerErrors.InvalidConfiguration
     if (isFallback)
-      return new MusterError(name, `Defaults are in force, and nothing runs: ${message}`, { cause: error })
-    return isMusterError(error) ? error : new MusterError(name, message, { cause: error })
+      return new MusterError(definition, `Defaults are in force, and nothing runs: ${message}`, { cause: error })
+    return isMusterError(error) ? error : new MusterError(definition, message, { cause: error })
   }
 
   const evaluate = async (text: string | undefined): Promise<Configuration> => {
     const said = source && text !== undefined ? [await textLayer(source.name, text)] : []
-    return (await composeConfiguration(said, options)).configuration
+    const { configuration } = await composeConfiguration(said, options)
+    return pauseOperators(configuration, source?.pausedOperators?.() ?? [], source?.name ?? '')
   }
 
   /** The content of the source, created if there is none. */
@@ -89,11 +104,11 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     isCreated = true
     try {
       const { operators } = await composeConfiguration([], options)
-      return await source.create(defaultText(operators))
+      return await source.create(defaultText(operators, options.defaults))
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
       const message = `${source.name} is not there and cannot be created, so that defaults are in force: ${cause}`
-      report(new MusterError('InvalidConfiguration', message), false)
+      report(new MusterError(managerErrors.InvalidConfiguration, message), false)
       return undefined
     }
   }
@@ -104,7 +119,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     if (!source) return bare
     try {
       const text = await obtain()
-      looked = { text }
+      looked = { text, paused: pausedNow() }
       if (text === undefined && !source.create) throw missing(source.name)
       return text === undefined ? bare : await evaluate(text)
     } catch (error) {
@@ -118,13 +133,18 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
   }
 
   let current = await first()
+  /** What the process was started with. */
+  const initial = current
 
   const follow = async (): Promise<void> => {
     let changes: readonly SettingChange[] = []
+    const rejected = problem
     try {
       const text = isFallback ? await obtain() : await source!.read()
-      if (looked && looked.text === text && !isFallback) return
-      looked = { text }
+      // A problem may have been one of reading: then the same content is valid again.
+      const paused = pausedNow()
+      if (looked && looked.text === text && looked.paused === paused && !isFallback && !problem) return
+      looked = { text, paused }
       const next = await take(text)
       if (isClosed) return
       changes = changesBetween(current, next)
@@ -134,6 +154,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     } catch (error) {
       if (!isClosed) report(error)
     }
+    if (rejected && !problem && !isClosed) onMended()
     if (changes.length > 0) onChange(current, changes)
   }
 
@@ -141,7 +162,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
   const take = async (text: string | undefined): Promise<Configuration> => {
     if (text === undefined && !isFallback) throw missing(source!.name)
     if (text !== undefined && text.trim() === '') {
-      throw new MusterError('InvalidConfiguration', `${source!.name} is empty; for the defaults, write {}.`)
+      throw new MusterError(managerErrors.InvalidConfiguration, `${source!.name} is empty; for the defaults, write {}.`)
     }
     return await evaluate(text)
   }
@@ -167,8 +188,15 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     get current() {
       return current
     },
+    source: source?.name,
+    object: () => source?.object?.(),
     get problem() {
       return problem
+    },
+    get pendingRestart() {
+      return changesBetween(initial, current).flatMap(({ path, effect }) =>
+        effect === 'restart' ? [path.join('.')] : [],
+      )
     },
     get isFallback() {
       return isFallback
@@ -188,16 +216,16 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
 }
 
 function missing(name: string): MusterError {
-  return new MusterError('InvalidConfiguration', `${name} is not there.`)
+  return new MusterError(managerErrors.InvalidConfiguration, `${name} is not there.`)
 }
 
 /** @throws InvalidYaml, naming the line */
 export async function textLayer(source: string, text: string): Promise<Layer> {
-  const { readYaml } = await import('../../kube/yaml.ts')
+  const { readYaml } = await import('../../kube/yaml/yaml.ts')
   return { source, text, value: readYaml(text, { source, strict: true }) }
 }
 
-type Composition = Pick<OpenConfigurationOptions, 'environment' | 'flags' | 'over' | 'operators'>
+type Composition = Pick<OpenConfigurationOptions, 'defaults' | 'environment' | 'flags' | 'over' | 'operators'>
 
 /**
  * The configuration from a source and the layers above it. It is read twice: the first time for the operators in it,
@@ -208,10 +236,10 @@ export async function composeConfiguration(
   below: readonly Layer[],
   composition: Composition,
 ): Promise<{ readonly configuration: Configuration; readonly operators: readonly Declared[] }> {
-  const { environment = {}, flags = [], over = [], operators: known = [] } = composition
+  const { defaults = [], environment = {}, flags = [], over = [], operators: known = [] } = composition
   const read = (operators: readonly Declared[]): Configuration =>
     readConfiguration(
-      [...below, environmentLayer(environment, operators), flagLayer(flags, operators), ...over],
+      [...defaults, ...below, environmentLayer(environment, operators), flagLayer(flags, operators), ...over],
       operators,
     )
   const operators = typeof known === 'function' ? await known(read([]).settings) : known

@@ -11,7 +11,7 @@ import {
   oneOf,
   optional,
   string,
-} from '../../operator/field.ts'
+} from '../../operator/kind/field.ts'
 import { duration, memory, optionalReference, titled } from './setting-fields.ts'
 
 export interface OperatorSettings {

@@ -1,13 +1,15 @@
 /** Converts settings into the options of other packages: people write `1m30s`, programs use milliseconds. */
 import type { Resource } from '../../kube/kind.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import type { LeaseTimes } from '../leases/lease.ts'
 import { type NameMap, nameMap } from '../placement/name-map.ts'
-import type { BudgetOptions, GateOptions } from '../schedule/scheduler.ts'
+import type { BudgetOptions, GateOptions } from '../gates/gate-options.ts'
+import { openResultFolder } from '../tasks/result-folder.ts'
+import type { TaskRunnerOptions } from '../tasks/task-runner.ts'
 import type { WebhookAddress } from '../webhooks/webhook-host.ts'
 import type { BudgetSettings, GateSettings, ProgramSettings } from './operator-settings.ts'
 import { durationMs } from './setting-fields.ts'
-import type { HostedSettings, LeaseSettings, Settings } from './settings.ts'
+import type { HostedSettings, LeaseSettings, Settings, TaskSettings } from './settings.ts'
 
 /** The gates and budgets of an operator. */
 export function gatesOf(gates: GateSettings, budgets?: BudgetSettings): GateOptions {
@@ -50,6 +52,19 @@ export function programLimitsOf({ memory, timeout }: ProgramSettings): {
   readonly timeoutMs: number
 } {
   return { memoryMb: mebibytesOf(memory), timeoutMs: durationMs(timeout) }
+}
+
+export function taskOptionsOf(
+  { concurrency, memory, folder, folderSize }: TaskSettings,
+  onProblem: (error: unknown) => void,
+): TaskRunnerOptions {
+  return {
+    concurrency,
+    maxBytes: mebibytesOf(memory) * 2 ** 20,
+    ...(folder !== undefined && {
+      folder: openResultFolder(folder, { maxBytes: mebibytesOf(folderSize) * 2 ** 20, onProblem }),
+    }),
+  }
 }
 
 function mebibytesOf(memory: string): number {

@@ -2,7 +2,7 @@
  * A problem of a configuration: the path, the line if there is a text, and a suggestion. All problems are reported at
  * once, so that a file can be fixed in one go.
  */
-import { nearest } from '../../kube/nearest.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'

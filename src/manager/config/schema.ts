@@ -3,11 +3,11 @@
  * as the operator declares it. Validation, defaults, flags, `muster config --schema` and masking of secrets all derive
  * from it.
  */
-import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
+import { embeddedChecks } from '../../kube/structural/embedded-checks.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { type StructuralSchema, structuralSchema } from '../../kube/structural/structural.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import { objectSchema } from '../../operator/field.ts'
+import { objectSchema } from '../../operator/kind/field.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { settingsSchema } from './settings.ts'
 
@@ -84,10 +84,11 @@ export function memberOf(schema: JSONSchemaProps, name: string): JSONSchemaProps
 const secretName = /(?:password|passwd|passphrase|token|secret|api_?key|private_?key|credential)s?$/i
 
 /**
- * Whether the value of a path must not be shown: its operator declares `format: "password"`, or its name looks like a
- * secret. The manager's own settings contain no secrets, only references; the environment of programs may contain some.
+ * Whether the value of a path must not be shown: its operator declares `format: "password"` or could not be loaded to
+ * declare anything, or its name looks like a secret. The manager's own settings contain no secrets, only references; the environment of programs may contain some.
  */
 export function isSecretAt(schema: JSONSchemaProps, path: readonly string[]): boolean {
+  if (isDeclared(path) && path.length > 3 && isUndeclared(schemaAt(schema, path.slice(0, 3)))) return true
   return path.some((name, at) => {
     if (schemaAt(schema, path.slice(0, at + 1))?.format === 'password') return true
     return isDeclared(path) && at > 2 && secretName.test(name)
@@ -111,8 +112,12 @@ function isOfProgram([first, , third]: readonly string[]): boolean {
 }
 
 /** An undeclared value may contain anything. */
+function isUndeclared(schema: JSONSchemaProps | undefined): schema is undefined {
+  return !schema || Boolean(schema['x-kubernetes-preserve-unknown-fields'])
+}
+
 function holdsSecrets(schema: JSONSchemaProps | undefined): boolean {
-  if (!schema || schema['x-kubernetes-preserve-unknown-fields']) return true
+  if (isUndeclared(schema)) return true
   const { format, properties = {}, additionalProperties, items } = schema
   if (format === 'password') return true
   if (isJsonObject(additionalProperties) && holdsSecrets(additionalProperties)) return true

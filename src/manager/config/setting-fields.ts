@@ -1,6 +1,6 @@
 /** The value types of settings. A `title` describes a pattern in words: error messages quote it. */
-import { durationToMs, parseDuration } from '../../kube/duration.ts'
-import { type Field, integer, optional, string } from '../../operator/field.ts'
+import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
+import { type Field, integer, optional, string } from '../../operator/kind/field.ts'
 
 type Defaulted<T> = Field<T, T, 'defaulted'>
 

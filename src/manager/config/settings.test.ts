@@ -1,30 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { configurationDoc, configurationDocUrl } from '../../../scripts/generate-configuration-doc.ts'
-import { readYaml } from '../../kube/yaml.ts'
-import { defaultGates } from '../schedule/scheduler.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
+import { defaultGates } from '../gates/gate-options.ts'
 import { defaultLeaseTimes } from '../leases/lease.ts'
-import { defaultGuestLimits } from '../isolation/limits.ts'
+import { defaultGuestLimits } from '../isolation/launch/limits.ts'
 import { readConfiguration } from './configuration.ts'
 import { gatesOf, leaseTimesOf, limitsOf, objectNameOf, webhookAddressOf } from './options-of.ts'
 
 const { settings } = readConfiguration([{ source: 'test', value: { operators: { a: {} } } }])
 
 describe('the settings', () => {
-  it('are what docs/configuration.md lists (node scripts/generate-configuration-doc.ts)', () => {
+  it('equal docs/configuration.md (node scripts/generate-configuration-doc.ts)', () => {
     const text = readFileSync(configurationDocUrl, 'utf8')
-    // Whoever formats the file lines up its tables.
+    // The formatter aligns the tables of the file.
     const words = (table: string): string => table.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
     expect(words(text)).toBe(words(configurationDoc(text)))
   })
 
-  it('are in order as docs/configuration.md writes them', () => {
+  it('in docs/configuration.md are valid', () => {
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(readFileSync(configurationDocUrl, 'utf8')) ?? []
     const read = readConfiguration([{ source: 'docs', value: readYaml(example, { strict: true }) }])
     expect(read.settings.operators['memcached']).toMatchObject({ from: './memcached.ts', config: { replicas: 3 } })
   })
 
-  it('have the defaults of those who follow them', () => {
+  it('have the defaults of the components that use them', () => {
     const { gates, budgets } = settings.operators['a']!
     expect(gatesOf(gates)).toEqual(defaultGates)
     expect(leaseTimesOf(settings.leaderElection)).toEqual(defaultLeaseTimes)
@@ -36,7 +36,7 @@ describe('the settings', () => {
     })
   })
 
-  it('say where webhooks are found, or that they are not', () => {
+  it('state the address of webhooks, or that there is none', () => {
     const { webhooks } = settings
     expect(webhookAddressOf(webhooks)).toBeUndefined()
     expect(webhookAddressOf({ ...webhooks, url: 'https://here' })).toEqual({ url: 'https://here' })

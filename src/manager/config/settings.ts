@@ -17,10 +17,11 @@ import {
   optional,
   type ReadObject,
   string,
-} from '../../operator/field.ts'
-import { type LogLevel, logLevels } from '../logging/log-line.ts'
+} from '../../operator/kind/field.ts'
+import { logLevels } from '../logging/log-line.ts'
+import { logFormats, type LogSettings } from '../logging/log-writer.ts'
 import { operatorField, type OperatorSettings } from './operator-settings.ts'
-import { duration, nameField, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
+import { duration, memory, nameField, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
 
 export interface Settings {
   readonly clientConnection: {
@@ -63,13 +64,14 @@ export interface Settings {
     readonly endpoint?: string
     readonly sampleRatio: number
   }
-  readonly logging: { readonly format: 'json' | 'text'; readonly level: LogLevel }
+  readonly logging: LogSettings
   readonly watchdog: {
     /** 0: off. */
     readonly blockedFor: string
     /** `namespace/name`. */
     readonly quarantine: string
   }
+  readonly tasks: TaskSettings
   /** Concurrent reconciles of all operators. */
   readonly concurrency: number
   readonly paused: boolean
@@ -119,6 +121,14 @@ export interface LeaseSettings {
   readonly retryPeriod: string
 }
 
+export interface TaskSettings {
+  readonly concurrency: number
+  readonly memory: string
+  /** Omitted: results are kept in memory only. */
+  readonly folder?: string
+  readonly folderSize: string
+}
+
 export interface ListenSettings {
   readonly address: string
   /** 0: off. */
@@ -143,6 +153,9 @@ const listen = (where: string, at: number, what: string, said = 'What it listens
 
 /** Outside of a Pod, the port would be open to the whole network: it is not, unless an address is set. */
 const inPods = 'The address to listen on. Outside of a Pod the default is 127.0.0.1.'
+
+/** See `pod-layer.ts`. */
+const ofPods = 'In a Pod, the default namespace is that of the Pod.'
 
 const toAll =
   'The address to listen on. Other than 127.0.0.1, every client in reach can read names and messages of objects.'
@@ -207,7 +220,7 @@ const settings = {
     {
       leaderElect: boolean({ default: false, description: 'Only one replica writes at a time.' }),
       resourceName: string({ default: 'muster', minLength: 1, description: 'The name of the Lease.' }),
-      resourceNamespace: nameField('default', 'The namespace of the Lease.'),
+      resourceNamespace: nameField('default', `The namespace of the Lease. ${ofPods}`),
       ...leaseTimes,
     },
     { default: {}, description: 'The leader reconciles, the other replicas stand by.' },
@@ -216,7 +229,7 @@ const settings = {
     {
       enabled: boolean({ default: false, description: 'Replicas split the operators and clusters among themselves.' }),
       group: nameField('muster', 'Prefix of the Lease names: the same for all replicas.'),
-      namespace: nameField('default', 'The namespace of the Leases.'),
+      namespace: nameField('default', `The namespace of the Leases. ${ofPods}`),
       weight: number({
         minimum: leastWeight,
         maximum: 1000,
@@ -236,7 +249,10 @@ const settings = {
       url: url('https', 'The URL for API servers, instead of a Service.'),
       service: optionalReference('The Service for API servers.'),
       servicePort: integer({ minimum: 1, maximum: 65_535, default: 443, description: 'The port of that Service.' }),
-      secret: reference('default/muster-webhook-certificates', 'The Secret of the certificates; created if missing.'),
+      secret: reference(
+        'default/muster-webhook-certificates',
+        `The Secret of the certificates; created if missing. ${ofPods}`,
+      ),
     },
     { default: {}, description: 'Served if url or service is set.' },
   ),
@@ -254,7 +270,10 @@ const settings = {
   ),
   logging: object(
     {
-      format: oneOf(['json', 'text'], { default: 'json', description: 'One JSON object per line, or text.' }),
+      format: oneOf(logFormats, {
+        default: 'json',
+        description: 'One JSON object per line, text, or the format of klog.',
+      }),
       level: oneOf(logLevels, { default: 'info', description: 'The lowest level that is logged.' }),
     },
     { default: {} },
@@ -267,10 +286,26 @@ const settings = {
       ),
       quarantine: reference(
         'default/muster-quarantine',
-        'The ConfigMap of quarantined operators; created when needed.',
+        `The ConfigMap of quarantined operators; created when needed. ${ofPods}`,
       ),
     },
     { default: {}, description: 'Protects against operators that block the shared thread for good.' },
+  ),
+  tasks: object(
+    {
+      concurrency: integer({
+        minimum: 1,
+        maximum: 1000,
+        default: 4,
+        description: 'Concurrent tasks of all operators.',
+      }),
+      memory: memory('64Mi', 'Results in memory, as JSON; the least recently used are dropped.'),
+      folder: optional(
+        string({ minLength: 1, description: 'Keeps results across restarts. Omitted: in memory only.' }),
+      ),
+      folderSize: memory('256Mi', 'Results in the folder; the oldest are removed.'),
+    },
+    { default: {}, description: 'Slow work of operators, outside of their reconciles.' },
   ),
   concurrency: integer({
     minimum: 1,

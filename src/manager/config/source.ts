@@ -1,5 +1,6 @@
 /** A configuration source: a file or a ConfigMap. It returns its current content and notifies of possible changes. */
-import type { MusterError } from '../../kube/errors.ts'
+import type { MusterError } from '../../kube/muster-error.ts'
+import type { KubeObject } from '../../kube/object.ts'
 
 export interface ConfigurationSource {
   /** `muster.yaml`, `ConfigMap muster/config`: for positions and problems. */
@@ -13,6 +14,10 @@ export interface ConfigurationSource {
   readonly isRemote: boolean
   /** The current content; undefined: it does not exist. @throws errors of reading it */
   read(): Promise<string | undefined>
+  /** Operators that are paused besides its content: `muster pause`. @default none */
+  pausedOperators?(): readonly string[]
+  /** The object that holds it, as last seen by the watch. */
+  object?(): KubeObject | undefined
   /** Creates it unless it exists. @returns the content after that */
   create?(text: string): Promise<string | undefined>
   /** Notifies of possible changes, and of a broken watch. Returns a function that stops it. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { deleteVersion } from '../../cache/resource-version.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
-import type { InputChange } from '../../operator/view.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import type { InputChange } from '../../operator/view/view.ts'
 import type { ConflictFinding } from './finding.ts'
 import { createCausalityTracker } from './causality-tracker.ts'
 
@@ -13,31 +14,32 @@ const object = (resourceVersion: string, name = 'a'): KubeObject => ({
 })
 const changed = (after: KubeObject, resource = ConfigMap): InputChange => ({ resource, before: undefined, after })
 const ref = { name: 'a', namespace: 'default' }
+const author = { controller: {}, key: 'default/a' }
 
 describe('the origin of a change', () => {
-  it('is a new one when it came from outside, and the same for every caller', () => {
+  it('is new when it came from outside, and the same for every caller', () => {
     const history = createCausalityTracker(virtualClock())
     const first = history.originOf(changed(object('1')))
     expect(history.originOf(changed(object('2')))).toBeGreaterThan(first)
     expect(history.originOf(changed(object('1')))).toBe(first)
   })
 
-  it('is that of the reconcile, when an operator here wrote it', () => {
+  it('is that of the reconcile when a hosted operator wrote it', () => {
     const history = createCausalityTracker(virtualClock())
     const first = history.originOf(changed(object('1')))
-    const end = history.writing(ConfigMap, ref, first)
-    // Others are told before the one who wrote is answered.
+    const end = history.writing(ConfigMap, ref, { origin: first, author })
+    // Other operators receive the event before the writer receives its response.
     expect(history.originOf(changed(object('2')))).toBe(first)
     expect(history.originOf(changed(object('3', 'b')))).toBeGreaterThan(first)
-    end(object('2'))
+    end('2')
     expect(history.originOf(changed(object('2')))).toBe(first)
     expect(history.originOf(changed(object('4')))).toBeGreaterThan(first)
   })
 
-  it('of two writes under way is the later one, until both are answered', () => {
+  it('of two concurrent writes is the later one, until both have responses', () => {
     const history = createCausalityTracker(virtualClock())
     const [one, two] = [history.newOrigin(), history.newOrigin()]
-    const ends = [history.writing(ConfigMap, ref, two), history.writing(ConfigMap, ref, one)]
+    const ends = [two, one].map((origin) => history.writing(ConfigMap, ref, { origin, author }))
     expect(history.originOf(changed(object('5')))).toBe(two)
     ends[0]!(undefined)
     expect(history.originOf(changed(object('6')))).toBe(one)
@@ -53,7 +55,34 @@ describe('the origin of a change', () => {
   })
 })
 
-describe('quarrels', () => {
+describe('the author of a change', () => {
+  it('is known from the response on, by object and version', () => {
+    const history = createCausalityTracker(virtualClock())
+    const end = history.writing(ConfigMap, ref, { origin: 1, author })
+    const change: InputChange = { ...changed(object('2')), version: '2' }
+    expect(history.authorOf(change)).toBeUndefined()
+    end('2')
+    expect(history.authorOf(change)).toBe(author)
+    expect(history.writerOf(ConfigMap, object('2'))).toBe(author)
+    // Versions of other resources, and of other objects, may be equal.
+    expect(history.authorOf({ ...change, resource: Secret })).toBeUndefined()
+    expect(history.authorOf({ ...change, after: object('2', 'b') })).toBeUndefined()
+    // A change whose version is unknown may contain changes of others.
+    expect(history.authorOf({ ...change, version: '' })).toBeUndefined()
+    expect(history.authorOf({ ...change, version: '1', isHidden: true })).toBeUndefined()
+  })
+
+  it('of a delete is known by the uid, which its writer knows', () => {
+    const history = createCausalityTracker(virtualClock())
+    history.writing(ConfigMap, ref, { origin: 1, author })(deleteVersion('uid of a'))
+    const gone: InputChange = { resource: ConfigMap, before: object('8'), after: undefined, version: '9' }
+    expect(history.authorOf(gone)).toBe(author)
+    expect(history.authorOf({ ...gone, before: object('8', 'b') })).toBeUndefined()
+    expect(history.originOf(gone)).toBe(1)
+  })
+})
+
+describe('conflicts between operators', () => {
   const conflict = (operator: string, fields: readonly string[], at: number, name = 'a'): ConflictFinding => ({
     kind: 'conflict',
     operator,
@@ -67,7 +96,7 @@ describe('quarrels', () => {
     with: [],
   })
 
-  it('name those who have found the same about the same field of the same object, lately', async () => {
+  it('name the operators with a recent finding on the same field of the same object', async () => {
     const clock = virtualClock()
     const history = createCausalityTracker(clock)
     const mine = conflict('mine', ['data.size'], clock.now())
@@ -82,10 +111,10 @@ describe('quarrels', () => {
     expect(history.opponents(mine)).toEqual([])
   })
 
-  it('are of one kind of object: a Secret of that name is another matter', () => {
+  it('concern one kind: a Secret of that name is unrelated', () => {
     const history = createCausalityTracker(virtualClock())
     const first = history.originOf(changed(object('1')))
-    history.writing(Secret, ref, first)
+    history.writing(Secret, ref, { origin: first, author })
     expect(history.originOf(changed(object('2')))).toBeGreaterThan(first)
   })
 })

@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { app, App as AppKind, type AppController, conditionsOf, since, tryApp, wire } from '../../../test/kit.ts'
+import {
+  app,
+  App as AppKind,
+  type AppController,
+  conditionsOf,
+  since,
+  openAppEnvironment,
+  faultyTransport,
+} from '../../../test/app-operator.ts'
 import { configMap } from '../../../test/embedded.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import { exactly } from '../../operator/input.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import { exactly } from '../../operator/view/input.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { findingCondition } from '../../operator/status.ts'
 import type { TestEnvironment } from '../testing/test-environment.ts'
 
@@ -28,7 +36,7 @@ const change = async ({ client }: TestEnvironment, to: object): Promise<void> =>
 
 /** Reads a Secret that it did not declare, as long as its size is 1. */
 const nosy: AppController = {
-  resources: [
+  dependents: [
     defineDependent({ for: AppKind, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }) }),
   ],
   check({ cr, view }) {
@@ -39,18 +47,18 @@ const nosy: AppController = {
 describe('a finding is reported on its CR', () => {
   it('as a condition, an Event and a log line; resolved by the next reconcile without it', async () => {
     const lines: unknown[] = []
-    const testEnv = await tryApp(nosy, { log: (line) => void lines.push(line) })
+    const testEnv = await openAppEnvironment(nosy, { log: (line) => void lines.push(line) })
     await testEnv.create(AppKind, app('a', { size: 1 }))
     await testEnv.settle()
     const message =
-      'kit, controller app, for default/a: reads secrets/v1, but declares apps.test.example.com/v1, configmaps/v1 only.'
+      'kit, controller app, for default/a: reads secrets/v1, but declares apps.test.example.com/v1, configmaps/v1 */[app.kubernetes.io/managed-by=kit] only.'
     expect(await found(testEnv)).toMatchObject({
       status: 'True',
       reason: 'UndeclaredRead',
       message,
       observedGeneration: 1,
     })
-    expect(lines).toContainEqual({ operator: 'kit', finding: 'undeclaredRead', message })
+    expect(lines).toContainEqual({ level: 'warn', msg: message, operator: 'kit', finding: 'undeclaredRead' })
     expect(await eventsAbout(testEnv)).toContain('UndeclaredRead')
     await change(testEnv, size(2))
     await testEnv.settle()
@@ -62,8 +70,8 @@ describe('a finding is reported on its CR', () => {
   })
 
   it('is written once, however often it is found, and enqueues no key', async () => {
-    const testEnv = await tryApp({
-      resources: [defineDependent({ for: AppKind, kind: ConfigMap })],
+    const testEnv = await openAppEnvironment({
+      dependents: [defineDependent({ for: AppKind, kind: ConfigMap })],
       // It goes on without what it was refused.
       check({ view }) {
         for (const name of ['x', 'y']) {
@@ -88,8 +96,8 @@ describe('a finding is reported on its CR', () => {
     await testEnv.close()
   })
 
-  it('is taken away after a restart, too, once it is over', async () => {
-    const testEnv = await tryApp(nosy)
+  it('is removed after a restart, too, once it is resolved', async () => {
+    const testEnv = await openAppEnvironment(nosy)
     await testEnv.create(AppKind, app('a', { size: 1 }))
     await testEnv.settle()
     await testEnv.stop()
@@ -100,8 +108,8 @@ describe('a finding is reported on its CR', () => {
     await testEnv.close()
   })
 
-  it('a write outside of the declared names is refused, and reported with the declared ones', async () => {
-    const testEnv = await tryApp({
+  it('a write outside of the declared names is rejected, and reported with the declared ones', async () => {
+    const testEnv = await openAppEnvironment({
       writes: [exactly(ConfigMap, { name: 'mine', namespace: 'default' })],
       reconcile: ({ cr }) => ({ objects: [configMap(cr.spec.text), configMap('mine')] }),
     })
@@ -116,11 +124,11 @@ describe('a finding is reported on its CR', () => {
     await testEnv.close()
   })
 
-  it('a hot loop stands until a run finds nothing to write, and the operator itself leaves it alone', async () => {
+  it('a hot loop stays until a run writes nothing, and the operator itself does not change it', async () => {
     let turn = 0
     let isMad = true
-    const testEnv = await tryApp({
-      resources: [
+    const testEnv = await openAppEnvironment({
+      dependents: [
         defineDependent({
           for: AppKind,
           kind: ConfigMap,
@@ -144,10 +152,10 @@ describe('a finding is reported on its CR', () => {
     await testEnv.close()
   })
 
-  it('a hot loop whose input changed is over with the next run that finds nothing', async () => {
+  it('a hot loop whose input changed is resolved by the next run without a write', async () => {
     let turn = 0
-    const testEnv = await tryApp({
-      resources: [
+    const testEnv = await openAppEnvironment({
+      dependents: [
         defineDependent({
           for: AppKind,
           kind: ConfigMap,
@@ -165,9 +173,9 @@ describe('a finding is reported on its CR', () => {
     await testEnv.close()
   })
 
-  it('that cannot be written harms nothing', async () => {
-    const line = wire()
-    const testEnv = await tryApp(nosy, { wire: line.through })
+  it('that cannot be written has no other effect', async () => {
+    const line = faultyTransport()
+    const testEnv = await openAppEnvironment(nosy, { wire: line.through })
     line.hinder = ({ path }) => {
       if (path.includes('muster-findings')) throw new Error('no')
     }

@@ -6,8 +6,8 @@
  *
  * The condition is abnormal-true: a CR without findings does not have it. Its type has our prefix and it has a field
  * manager of its own, since it is the manager's statement and not the operator's: it cannot collide with an author's
- * condition, and the operator's status writes neither take it over nor remove it. It is written as the operator's
- * consumer of the cache, so that it does not enqueue the operator; and only when its content changes.
+ * condition, and the operator's status writes neither take it over nor remove it. It is a write of the CR's own key, so
+ * it does not enqueue that key; and it is written only when its content changes.
  *
  * Undeclared access, and a write to an object of another owner, is resolved by the first reconcile without it. A hot
  * loop or conflict is resolved when a reconcile has nothing to write, or when the spec has changed and the next
@@ -15,16 +15,16 @@
  */
 import type { Writer } from '../../cache/writer.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { type Condition, findCondition, setCondition } from '../../kube/condition.ts'
-import { isMusterError } from '../../kube/errors.ts'
-import { cutText } from '../../kube/hidden-text.ts'
+import { type Condition, findCondition, setCondition } from '../../kube/meta/condition.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { cutText } from '../../kube/text/hidden-text.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { EventDraft } from '../../operator/ledger.ts'
 import { findingCondition } from '../../operator/status.ts'
-import type { TypedResource } from '../../operator/typed-resource.ts'
-import type { InputChange } from '../../operator/view.ts'
+import type { TypedResource } from '../../kube/typed-resource.ts'
 import type { Log } from '../logging/log-line.ts'
 import { type ConflictFinding, describeFinding, type Finding, type HotLoop, type Offence } from './finding.ts'
 
@@ -38,8 +38,8 @@ export interface FindingSubject {
   readonly kind: TypedResource
   /** The live CR. */
   read(): KubeObject | undefined
-  /** The status of the CR was written. */
-  written(change: InputChange): void
+  /** The status of the CR is about to be written. Call the returned function with the response; undefined: it failed. */
+  writing(cr: KubeObject): (written: KubeObject | undefined) => void
 }
 
 export interface FindingReporter {
@@ -159,21 +159,29 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
       // Applying without conditions gives up the owned ones.
       ...(conditions.length > 0 && { status: { conditions } }),
     } as UntypedObject
+    const end = subject.writing(cr)
+    let after: KubeObject | undefined
     try {
       // No force: a list that another field manager owns as a whole is left to it.
-      const after = await writer.apply(kind, object, {
+      after = await writer.apply(kind, object, {
         fieldManager,
         subresource: 'status',
         force: false,
         ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
       })
-      subject.written({ resource: kind, before: cr, after })
       return conditionOf(after)?.message === conditions[0]?.message
     } catch (error) {
-      if (!isMusterError(error, 'NotFound')) {
-        log({ operator, problem: `a finding is not in the status of ${kind.kind} ${name}`, error: String(error) })
+      if (!isMusterError(error, clientErrors.NotFound)) {
+        log({
+          level: 'warn',
+          msg: `Finding was not written to the status of ${kind.kind} ${name}`,
+          operator,
+          error: String(error),
+        })
       }
       return false
+    } finally {
+      end(after)
     }
   }
 
@@ -181,7 +189,7 @@ export function createFindingReporter(options: FindingReporterOptions): FindingR
     const cr = subject.read()
     for (const finding of findings) {
       const message = describeFinding(finding)
-      log({ operator, finding: finding.kind, message })
+      log({ level: 'warn', msg: message, operator, finding: finding.kind })
       if (cr) options.recordEvent(cr, { type: 'Warning', reason: reasonOf(finding.kind), message })
       options.onFinding(finding)
     }

@@ -1,5 +1,5 @@
 /** A finding: a mistake of an operator, or a conflict with another field manager, with the evidence. */
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 
 export type Finding = HotLoop | ConflictFinding | Blocking | Quarantined | OverBudget | Offence
 

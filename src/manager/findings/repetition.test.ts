@@ -53,12 +53,12 @@ describe('repetition', () => {
     expect(describeFinding({ ...found!, with: ['hpa'] } as Finding)).toContain('and hpa changed it back')
   })
 
-  it('takes more of a status, which follows what others do', () => {
+  it('needs more repetitions for a status, which follows other objects', () => {
     expect(follow(every(100, 39, 'statusWritten'))).toEqual([])
     expect(follow(every(100, 40, 'statusWritten'))).toMatchObject([{ kind: 'hotLoop', times: 40 }])
   })
 
-  it('is none when it is slow, when the input changed in between, or when nothing was written', () => {
+  it('is not found when it is slow, when the input changed in between, or when nothing was written', () => {
     expect(follow(every(2000, 50, 'updated'))).toEqual([])
     expect(follow(every(100, 50, 'unchanged'))).toEqual([])
     const changing = Array.from({ length: 50 }, (_, index) =>
@@ -67,14 +67,14 @@ describe('repetition', () => {
     expect(follow(changing)).toEqual([])
   })
 
-  it('is none when there was a reason each time, unless that comes faster than can be meant', () => {
+  it('is not found when each write had a cause, unless the rate is implausible', () => {
     expect(follow(every(300, 100, 'updated'), () => true)).toEqual([])
     const [found] = follow(every(100, 40, 'updated'), () => true)
     expect(found).toMatchObject({ kind: 'hotLoop', times: 40, isFollowing: true })
     expect(describeFinding(found!)).toContain('40 times in 3.9 s while one of its inputs changed as often; each time')
   })
 
-  it('counts what had no reason, whatever else was written', () => {
+  it('counts writes without a cause, whatever else was written', () => {
     const [found] = follow(every(300, 30, 'updated'), (index) => index % 2 === 0)
     expect(found).toMatchObject({ kind: 'hotLoop', times: 8, withinMs: 4200, isFollowing: false })
   })
@@ -87,7 +87,7 @@ describe('repetition', () => {
     expect(follow(every(100, 24, 'updated'))).toHaveLength(3)
   })
 
-  it('remembers nothing that is past', () => {
+  it('forgets old writes', () => {
     const { repetition } = noteLedger(noRepetition, ledger(0, 'updated'))
     expect(noteLedger(repetition, ledger(60_000, 'unchanged')).repetition.writes.size).toBe(0)
   })

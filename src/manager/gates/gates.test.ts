@@ -29,7 +29,7 @@ describe('debounce', () => {
 })
 
 describe('cool-down', () => {
-  it('counts from the end of the last run, and does not hold back the first', () => {
+  it('counts from the end of the last run, and does not delay the first', () => {
     expect(cooledAt(undefined, { leastMs: 100 })).toBe(-Infinity)
     expect(cooledAt(500, { leastMs: 100 })).toBe(600)
   })
@@ -38,13 +38,13 @@ describe('cool-down', () => {
 describe('allowance', () => {
   const options = { perMinute: 60, burst: 10 }
 
-  it('lets a burst through, then one a second', () => {
+  it('admits a burst, then one a second', () => {
     const spent = spend(fullAllowance(options, 0), 10, options, 0)
     expect(affordableAt(spent, options)).toBe(1000)
     expect(affordableAt(spend(fullAllowance(options, 0), 9, options, 0), options)).toBe(0)
   })
 
-  it('holds the rate over time, whatever the runs do: no run starts before it can be afforded', () => {
+  it('limits the rate over time: no run starts before its tokens are available', () => {
     const runs = fc.array(fc.record({ wait: fc.nat(5000), changes: fc.nat(30) }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(runs, (list) => {
@@ -64,7 +64,7 @@ describe('allowance', () => {
     )
   })
 
-  it('never saves more than the burst, and survives a clock that jumps back', () => {
+  it('never saves more than the burst, and survives a clock that is set back', () => {
     expect(earned({ left: 0, at: 0 }, options, 1e9).left).toBe(10)
     const before = earned({ left: 3, at: 1000 }, options, 0)
     expect(before).toEqual({ left: 3, at: 0 })
@@ -76,7 +76,7 @@ describe('priority', () => {
   const options = { ageMs: 10_000 }
   const cause = fc.constantFrom<RunCause>('change', 'retry', 'resync')
 
-  it('puts changes before retries before resyncs of the same moment', () => {
+  it('puts changes before retries before resyncs of the same time', () => {
     const order = (['resync', 'change', 'retry'] as const).toSorted(
       (a, b) => urgency(a, 0, options) - urgency(b, 0, options),
     )
@@ -84,7 +84,7 @@ describe('priority', () => {
     expect(moreUrgent('resync', 'retry')).toBe('retry')
   })
 
-  it('lets a resync give way to other operators until it is as urgent as a retry, and nothing else', () => {
+  it('lets a resync yield to other operators until it is as urgent as a retry, and nothing else', () => {
     expect((['change', 'retry', 'resync'] as const).map((one) => givesWay(one, 0, 9999, options))).toEqual([
       false,
       false,
@@ -93,7 +93,7 @@ describe('priority', () => {
     expect(givesWay('resync', 0, 10_000, options)).toBe(false)
   })
 
-  it('never lets a key be overtaken by one that came later than two classes of ageing', () => {
+  it('never lets a key be overtaken by one that arrived later than two ageing periods', () => {
     fc.assert(
       fc.property(cause, cause, fc.nat(1e6), fc.nat(1e6), (one, other, since, later) => {
         fc.pre(later > since + 2 * options.ageMs)

@@ -1,19 +1,14 @@
 /**
- * Every pair of gates. A gate is closed for a key, or for its whole operator, and opens by time or by a word; with two of
- * them closed it must not matter which one opens first: the key runs when both are open and not before, and what is told
- * to hold it is the earlier one in the written order.
+ * Every pair of gates. A gate is closed for a key, or for its whole operator, and opens by time or by a call. With two gates
+ * closed it does not matter which one opens first: the key runs when both are open and not before, and the reported gate
+ * is the earlier one in the documented order.
  */
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
-import {
-  createScheduler,
-  defaultGates,
-  type GateOptions,
-  type SchedulerLane,
-  openGates,
-  type Scheduler,
-} from '../schedule/scheduler.ts'
+import type { SchedulerLane } from '../schedule/lane.ts'
+import { createScheduler, type Scheduler } from '../schedule/scheduler.ts'
+import { defaultGates, type GateOptions, openGates } from './gate-options.ts'
 import { type Gate, gateOrder } from './order.ts'
 
 interface Scene {
@@ -97,7 +92,7 @@ const gates: readonly Closing[] = [
     open: async ({ end }) => await end('lasting'),
   },
   {
-    name: 'concurrency of all',
+    name: 'global concurrency',
     heldBy: 'share',
     isAboutKey: false,
     close: ({ scheduler }) => scheduler.resize(0),
@@ -139,17 +134,15 @@ async function closed(sooner: Closing, later?: Closing): Promise<Scene> {
     ...later?.gates?.(secondMs, running),
     ...sooner.gates?.(firstMs, running),
   })
-  const lane: SchedulerLane = scheduler.join(
-    'a',
-    { ...openGates, ...wanted(0), debounce: defaultGates.debounce, concurrency: 8 },
-    async (key) => {
-      runs.push(key)
-      if (!key.startsWith('lasting')) return
-      await new Promise<void>((resolve) => void ends.set(key, resolve))
-      // It was counted as a change while it ran, and makes one.
-      lane.spend(1)
-    },
-  )
+  const given = { ...openGates, ...wanted(0), debounce: defaultGates.debounce, concurrency: 8 }
+  const lane: SchedulerLane = scheduler.openLane('a', given)
+  lane.serve(async (key) => {
+    runs.push(key)
+    if (!key.startsWith('lasting')) return
+    await new Promise<void>((resolve) => void ends.set(key, resolve))
+    // It was counted as a change while it ran, and makes one.
+    lane.spend(1)
+  })
   const scene: Scene = {
     clock,
     scheduler,
@@ -159,7 +152,11 @@ async function closed(sooner: Closing, later?: Closing): Promise<Scene> {
       ends.get(key)?.()
       await clock.advance(0)
     },
-    other: (name) => scheduler.join(name, openGates, () => new Promise((resolve) => void theirs.add(resolve))),
+    other(name) {
+      const other = scheduler.openLane(name, openGates)
+      other.serve(() => new Promise((resolve) => void theirs.add(resolve)))
+      return other
+    },
     async endOthers() {
       for (const end of theirs) end()
       await clock.advance(0)
@@ -190,7 +187,7 @@ const pairs = gates.flatMap((one, index) =>
 
 describe('two gates', () => {
   it.each(pairs)(
-    '%s and %s both have to be open, whichever opens first; the first of them is told',
+    '%s and %s must both be open, whichever opens first; the first of them is reported',
     async (...pair) => {
       const [, , earlier, later] = pair
       for (const [sooner, other] of [
@@ -212,7 +209,7 @@ describe('two gates', () => {
   )
 
   it.each(gates.map((gate) => [nameOf(gate), gate] as const))(
-    '%s and priority: urgency decides among those that may run, and among no others',
+    '%s and priority: urgency decides among the keys that may run, and no others',
     async (_name, gate) => {
       const scene = await closed(gate)
       scene.lane.add('resync', 'resync')
@@ -230,11 +227,11 @@ describe('two gates', () => {
 describe('the order of the gates', () => {
   const text = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), 'utf8')
 
-  it('is that of the pairs above, and none is left out', () => {
+  it('is that of the pairs above, and complete', () => {
     expect([...new Set(gates.map(({ heldBy }) => heldBy))]).toEqual(gateOrder)
   })
 
-  it('is written where people look it up, as it is here', async () => {
+  it('is documented as implemented', async () => {
     const rows = [...(await text('README.md')).matchAll(/^\| (\w+) /gm)].map(([, name]) => name)
     expect(rows).toEqual(['gate', ...gateOrder, 'priority', 'file'])
     const told = /`muster_lane_held` names one gate: .*? in the order (.*?)\. \[/s.exec(

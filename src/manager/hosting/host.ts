@@ -1,7 +1,7 @@
 /**
- * Runs one operator on one cluster. The host wires together the input tracker (`input-tracker.ts`: watches what the
- * operator declares), one reconciler per controller (`reconciler.ts`), the scheduler (`scheduler.ts`: when each key
- * runs) and the executor (`executor.ts`: sends the writes of a plan).
+ * Runs one operator on one cluster. The host wires together, for each controller, an input tracker
+ * (`input-tracker.ts`: watches what the controller declares) and a reconciler (`reconciler.ts`); and for all of them the
+ * lane (`lane.ts`: when each key runs) and the executor (`executor.ts`: sends the writes of a plan).
  */
 import { systemClock } from '../../clock/system-clock.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -12,21 +12,26 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { EventDraft, Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { InputChange } from '../../operator/view.ts'
 import { runReconcile, type RunReconcile } from '../run/run-reconcile.ts'
+import type { RunObserver } from '../run/run-observer.ts'
 import { createEventRecorder } from '../run/event-recorder.ts'
 import { createExecutor, type ExecutorOptions } from '../run/executor.ts'
 import type { Finding } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
 import { createFindingReporter } from '../findings/finding-reporter.ts'
 import type { UnderWay } from '../observability/health.ts'
+import { createHeldTracker } from '../inputs/held-tracker.ts'
 import { createInputTracker } from '../inputs/input-tracker.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
+import { impersonationOf } from '../run/identity.ts'
 import { createLive } from '../run/live-calls.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Placement } from '../placement/placement.ts'
 import { createReconciler, type Reconciler } from '../run/reconciler.ts'
-import { createScheduler, type GateOptions, openGates, type Scheduler } from '../schedule/scheduler.ts'
+import { type GateOptions, openGates } from '../gates/gate-options.ts'
+import type { SchedulerLane } from '../schedule/lane.ts'
+import { createScheduler } from '../schedule/scheduler.ts'
+import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 
 export interface OperatorHostOptions {
@@ -38,10 +43,10 @@ export interface OperatorHostOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[]
-  /** Concurrent reconciles, where there is no `schedule`. @default 8 */
+  /** Concurrent reconciles, where there is no `lane`. @default 8 */
   readonly concurrency?: number
-  /** A scheduler shared with other operators, and this operator's gates. @default a scheduler of its own */
-  readonly schedule?: { readonly scheduler: Scheduler; readonly gates: GateOptions }
+  /** The operator's lane in a scheduler shared with other operators. @default one in a scheduler of its own */
+  readonly lane?: SchedulerLane
   /** One line for each reconcile that did something, and for each that failed. @default silent */
   readonly log?: Log
   /** Serves the operator's webhooks and conversions. Without it they are not registered, and a warning is logged. */
@@ -53,8 +58,12 @@ export interface OperatorHostOptions {
   /** Receives the ledger of each reconcile. */
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
+  /** Works out the tasks of its controllers. @default a runner of its own */
+  readonly tasks?: TaskRunner | undefined
   /** Where its reconciles run: a `Runner`'s `run`. @default in this thread */
   readonly run?: RunReconcile
+  /** Observes its reconciles. @default none does */
+  readonly observer?: RunObserver
   /** Time limit of one write. @default the client's */
   readonly writeTimeoutMs?: number
   /** See `ExecutorOptions`. */
@@ -103,6 +112,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
   } = options
   let settings: unknown = operator.config?.read(options.config ?? {}) ?? {}
   const live = options.live ?? createLive({ client, clock })
+  const tasks = options.tasks ?? createTaskRunner({ clock })
   const writer = cache.writer(operator.name)
   const pendingEvents = new Set<Promise<void>>()
   const recorder = createEventRecorder({
@@ -110,7 +120,8 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     clock,
     operator: operator.name,
     timeoutMs: options.writeTimeoutMs,
-    onProblem: (error) => log({ operator: operator.name, problem: 'an Event was not written', error: String(error) }),
+    onProblem: (error) =>
+      log({ level: 'warn', msg: 'Event was not written', operator: operator.name, error: String(error) }),
   })
   const mayWrite = (): boolean => !term || beginTerm(term)()
   /** Records an Event; `stop` waits until it is written. */
@@ -120,11 +131,9 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     const reported = recorder.record(about, event, isHeld).finally(() => pendingEvents.delete(reported))
     pendingEvents.add(reported)
   }
-  const { scheduler, gates } = options.schedule ?? {
-    scheduler: createScheduler({ clock, concurrency }),
-    gates: { ...openGates, concurrency },
-  }
-  const lane = scheduler.join(operator.name, gates, async (id) => {
+  const lane =
+    options.lane ?? createScheduler({ clock, concurrency }).openLane(operator.name, { ...openGates, concurrency })
+  lane.serve(async (id) => {
     const { name, key } = parseId(id)
     await byName.get(name)?.work(key)
   })
@@ -144,43 +153,53 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
   })
   const execute = createExecutor({
     writer,
+    reader: client,
     fieldManager: operator.name,
     outputs: operator.declaredOutputs,
     kinds: operator.controllers.map(({ kind }) => kind),
+    embedded: operator.controllers.flatMap((controller) => controller.options.embeds?.label ?? []),
     ...(options.writeTimeoutMs !== undefined && { timeoutMs: options.writeTimeoutMs }),
     fieldValidation: options.fieldValidation,
     onSent: (changes) => lane.spend(changes),
-    onFinding: (finding, run) => {
-      if (run) byName.get(run.controller)?.onWriteFinding(finding, run)
-    },
   })
-  const inputs = createInputTracker({
-    operator,
-    client,
-    cache,
-    namespaces,
-    log,
-    onChange: (change) => dispatch(change),
-    onNamed: (...named) => {
-      for (const reconciler of reconcilers) reconciler.onNamed(...named)
-    },
-    onKind: (resource) => {
-      for (const reconciler of reconcilers) reconciler.onKind(resource)
-    },
-    onLoaded: () => {
-      for (const reconciler of reconcilers) reconciler.onLoaded()
-    },
-  })
-  const reconcilers = operator.controllers.map((controller) =>
-    createReconciler({
+  /** Each controller subscribes to its own inputs, and is notified of every write, by whichever controller. */
+  const controllers = operator.controllers.map((controller) => {
+    const inputs = createInputTracker({
+      operator: { name: operator.name, inputs: controller.inputs, declaredInputs: controller.declaredInputs },
+      client,
+      cache,
+      namespaces,
+      log,
+      ownWrites: true,
+      onChange: (change) => reconciler.onChange(change),
+      onNamed: (...named) => reconciler.onNamed(...named),
+      onKind: (resource) => reconciler.onKind(resource),
+      onLoaded: () => reconciler.onLoaded(),
+    })
+    const { embeds } = controller.options
+    const held =
+      embeds &&
+      createHeldTracker({
+        client,
+        cache,
+        consumer: operator.name,
+        label: embeds.label,
+        userOf: (account) => impersonationOf(account).user,
+        onChange: (change, keys) => reconciler.onHeld(change, keys),
+        onKind: (keys) => reconciler.onHeldKind(keys),
+      })
+    const reconciler: Reconciler = createReconciler({
       operator: operator.name,
       controller,
       client,
       inputs,
+      held,
       clock,
       config: () => settings,
       live,
+      tasks,
       runReconcile: options.run ?? runReconcile,
+      observer: options.observer,
       term,
       execute,
       lane,
@@ -190,19 +209,10 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       log,
       metrics: options.metrics,
       onLedger: options.onLedger,
-      // The cache does not notify a consumer of its own writes. All controllers of an operator share one consumer, so a
-      // controller's write is passed on to the others here.
-      onWritten: (change, by, key) => {
-        inputs.note(change)
-        dispatch(change, by, key)
-      },
-    }),
-  )
-  const byName = new Map(reconcilers.map((reconciler) => [reconciler.name, reconciler]))
-
-  function dispatch(change: InputChange, by?: Reconciler, key?: string): void {
-    for (const reconciler of reconcilers) reconciler.onChange(change, by === reconciler ? key : undefined)
-  }
+    })
+    return { inputs, held, reconciler }
+  })
+  const byName = new Map(controllers.map(({ reconciler }) => [reconciler.name, reconciler]))
 
   let isStopped = false
   return {
@@ -210,16 +220,19 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await serveWebhooks(options, log)
       // `stop` may have been called meanwhile.
       if (isStopped) return
-      await inputs.start()
+      await Promise.all(controllers.map(({ inputs }) => inputs.start()))
       if (isStopped) return
-      for (const reconciler of reconcilers) reconciler.start()
+      for (const { reconciler } of controllers) reconciler.start()
     },
     async idle() {
       const isBusy = (): boolean => lane.state().waiting + lane.state().running > 0
+      const loaded = async (): Promise<void> => {
+        await Promise.all(controllers.map(({ inputs }) => inputs.settled()))
+      }
       do {
-        await inputs.settled()
+        await loaded()
         await lane.idle()
-        await inputs.settled()
+        await loaded()
         await reporter.settled()
       } while (isBusy())
     },
@@ -227,7 +240,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     reconfigure({ config, gates: others }) {
       if (config) {
         settings = operator.config?.read(config) ?? {}
-        for (const reconciler of reconcilers) reconciler.restart()
+        for (const { reconciler } of controllers) reconciler.restart()
       }
       if (others) lane.regate(others)
     },
@@ -236,7 +249,12 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await lane.leave()
       await reporter.settled()
       await Promise.all(pendingEvents)
-      inputs.stop()
+      for (const { inputs, held, reconciler } of controllers) {
+        reconciler.stop()
+        inputs.stop()
+        held?.stop()
+      }
+      if (!options.tasks) await tasks.close()
     },
   }
 }
@@ -251,7 +269,7 @@ function parseId(id: string): { readonly name: string; readonly key: string } {
 async function serveWebhooks({ operator, webhooks }: OperatorHostOptions, log: Log): Promise<void> {
   if (operator.webhooks.length + operator.conversions.length === 0) return
   if (!webhooks) {
-    log({ operator: operator.name, problem: 'it declares webhooks, which are not served here' })
+    log({ level: 'warn', msg: 'Operator declares webhooks, which are not served here', operator: operator.name })
     return
   }
   webhooks.set(operator.name, operator)

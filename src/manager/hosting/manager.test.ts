@@ -2,14 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { crds, embedded } from '../../../test/embedded.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { createActivity } from '../observability/activity.ts'
 import { describeFinding, type Finding } from '../findings/finding.ts'
 import { createManager, type Manager } from './manager.ts'
@@ -34,7 +35,7 @@ function smallOperator(index: number, make: (size: number) => string = String): 
       },
     }),
   })
-  const controller = defineController({ for: own, resources: [config], reads: [Secret] })
+  const controller = defineController({ for: own, dependents: [config], reads: [Secret] })
   return { ...defineOperator({ name: `small-${index}`, controllers: [controller] }), own }
 }
 
@@ -85,7 +86,7 @@ function open(): Scene {
 }
 
 describe('a manager', () => {
-  it('hosts fifty operators on one watch and one copy of what they share', async () => {
+  it('hosts fifty operators with one watch and one copy of shared objects', async () => {
     const { manager, cluster, cache, add, until } = open()
     const operators = Array.from({ length: 50 }, (_, index) => smallOperator(index))
     for (const operator of operators) await add(operator)
@@ -97,7 +98,7 @@ describe('a manager', () => {
     const secrets = cache.report().find(({ resource }) => resource.kind === 'Secret')
     expect(secrets).toMatchObject({ watches: 1 })
     expect(secrets?.consumers).toHaveLength(50)
-    // One event concerns all who read it, and nobody else: each looks once.
+    // One event triggers each operator that reads the Secret, once, and no other operator.
     await cluster.client.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -148,7 +149,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('has nothing of one that could not be started, and takes it when it can be', async () => {
+  it('keeps nothing of an operator that failed to start, and starts it when possible', async () => {
     const { manager, cluster, until } = open()
     const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Asked', spec: {} })
     const operator = defineOperator({
@@ -171,7 +172,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('opens nothing for one that is removed while it is being started', async () => {
+  it('opens nothing for an operator that is removed during its start', async () => {
     const { manager, cluster, cache, until } = open()
     const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Removed', spec: {} })
     const operator = defineOperator({
@@ -190,7 +191,7 @@ describe('a manager', () => {
     expect(cache.report()).toEqual([])
   })
 
-  it('pauses all of them while they run, and does what was missed when they go on', async () => {
+  it('pauses all of them at run time, and reconciles missed changes when they resume', async () => {
     const { manager, cluster, add, until } = open()
     const { client, clock } = cluster
     const operators = [smallOperator(1), smallOperator(2), smallOperator(3)]
@@ -209,7 +210,7 @@ describe('a manager', () => {
     expect(await sizes()).toEqual(['1', '1', '1'])
     manager.pause()
     await resize(2)
-    // Somebody breaks what they made, too.
+    // A user also deletes a dependent.
     await client.delete(ConfigMap, { name: 'a-3', namespace: 'default' })
     await clock.advance(60_000)
     expect(await sizes()).toEqual(['1', '1'])
@@ -226,7 +227,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('pauses one operator, and removes one without touching the others or what it made', async () => {
+  it('pauses one operator, and removes one without affecting the others or its objects', async () => {
     const { manager, cluster, add, until } = open()
     const [one, two] = [smallOperator(1), smallOperator(2)]
     await add(one)
@@ -248,15 +249,18 @@ describe('a manager', () => {
     expect(await names()).toEqual(['a-1', 'a-2'])
     expect(() => manager.pause('small-1')).toThrow('There is no operator small-1 here.')
     await expect(manager.add(two)).rejects.toThrow('hosted already')
+    const strict = { ...smallOperator(9), config: defineConfig({ size: integer() }) }
+    await expect(manager.add(strict)).rejects.toThrow('size')
+    expect(manager.lanes().has(strict.name)).toBe(false)
     await until(manager.stop())
   })
 
-  it('finds a hot loop within seconds, names the fields that flip, throttles it, and lets it go when its input changes', async () => {
+  it('detects a hot loop within seconds, names the flipping fields, throttles it, and releases it when its input changes', async () => {
     const { manager, cluster, findings, metrics, add, until } = open()
     let turn = 0
     let isMad = true
     const mad = smallOperator(1, (size) => (isMad ? String(turn++) : String(size)))
-    // Its own change wakes nobody; somebody who touches the ConfigMap each time does.
+    // Its own write does not trigger the operator; a user who patches the ConfigMap each time does.
     await add(mad)
     await cluster.client.create(mad.own, thing(mad))
     const poke = async (): Promise<void> => {
@@ -278,7 +282,7 @@ describe('a manager', () => {
     const during = turn
     for (let round = 0; round < 20; round++) await poke()
     expect(turn).toBe(during)
-    const report = createActivity({ clock: cluster.clock }).report({ lanes: manager.lanes(), feeds: [] })
+    const report = createActivity({ clock: cluster.clock }).report({ lanes: manager.lanes(), informers: [] })
     expect(metrics.render(report)).toContain('muster_lane_held{operator="small-1",gate="throttle"} 1\n')
     isMad = false
     await cluster.client.patch(mad.own, { name: 'a', namespace: 'default' }, { spec: { size: 7 } }, { type: 'merge' })
@@ -289,7 +293,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('finds who undoes its work, names him, and does not storm the server', async () => {
+  it('detects the client that reverts its writes, names it, and does not flood the server', async () => {
     const { manager, cluster, findings, add, until } = open()
     const operator = smallOperator(1)
     await add(operator)
@@ -314,7 +318,7 @@ describe('a manager', () => {
     await until(manager.stop())
   })
 
-  it('leaves a CR alone that says so, whatever happens to it, and puts all right when it is let go', async () => {
+  it('does not reconcile a paused CR, whatever happens to it, and corrects everything when it is resumed', async () => {
     const { manager, cluster, add, until } = open()
     const operator = smallOperator(1)
     await add(operator)

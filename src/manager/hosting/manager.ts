@@ -7,33 +7,30 @@ import { systemClock } from '../../clock/system-clock.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { PlacementRole } from '../../operator/placement-role.ts'
 import { type Budget, createBudgetKeeper } from '../budgets/budget-keeper.ts'
 import { countedCache, countedClient } from '../budgets/counted.ts'
-import { type RunReconcile, runReconcile } from '../run/run-reconcile.ts'
+import type { RunMeter } from '../run/run-meter.ts'
 import type { UnderWay } from '../observability/health.ts'
 import { type OperatorHost, hostOperator, type OperatorHostOptions } from './host.ts'
+import { observeRuns } from './observed-runs.ts'
 import { blockingOf } from '../findings/blocking.ts'
 import { type Blocking, describeFinding, type OverBudget } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
 import type { Cluster } from '../placement/cluster.ts'
-import {
-  createScheduler,
-  defaultGates,
-  type GateOptions,
-  type SchedulerLane,
-  type LaneObserver,
-  type LaneState,
-  type PauseReason,
-} from '../schedule/scheduler.ts'
+import { defaultGates, type GateOptions } from '../gates/gate-options.ts'
+import type { SchedulerLane, LaneObserver, LaneState, PauseReason } from '../schedule/lane.ts'
+import { createScheduler } from '../schedule/scheduler.ts'
+import { createTaskRunner } from '../tasks/task-runner.ts'
 import { createThreadWatch } from '../threads/thread-watch.ts'
 import type { MarkBoard } from '../threads/mark-board.ts'
 
 type Shared = Pick<OperatorHostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
 
-export interface ManagerOptions extends Shared {
+export interface ManagerOptions extends Shared, Pick<OperatorHostOptions, 'tasks'> {
   readonly client: Client
   /** @default one of its own */
   readonly cache?: SharedCache
@@ -42,6 +39,8 @@ export interface ManagerOptions extends Shared {
   readonly concurrency?: number
   /** Notified when keys are queued, started and finished: metrics. */
   readonly observer?: LaneObserver
+  /** Measures each reconcile. @default none */
+  readonly meter?: RunMeter | undefined
   /** Shared memory that names the code that holds this thread, for the watchdog's thread. */
   readonly board?: MarkBoard | undefined
 }
@@ -87,6 +86,8 @@ export interface Manager {
   lanes(): ReadonlyMap<string, LaneState>
   /** Resolves when no key is queued or running. */
   idle(): Promise<void>
+  /** Resolves when it is idle and no task is under way. */
+  atRest(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -100,8 +101,10 @@ interface Hosted {
 }
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock = systemClock, concurrency = 16, cache: given, observer, board, ...shared } = options
+  const { client, clock = systemClock, concurrency = 16, cache: given, observer, meter, board, ...others } = options
   const cache = given ?? createSharedCache({ client, clock })
+  const tasks = others.tasks ?? createTaskRunner({ clock })
+  const shared = { ...others, tasks }
   const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
   /** One tracker per shared cache. */
   const histories = new WeakMap<SharedCache, CausalityTracker>()
@@ -111,11 +114,10 @@ export function createManager(options: ManagerOptions): Manager {
     return history
   }
   const hosted = new Map<string, Hosted>()
-  const underWay = new Set<UnderWay>()
   /** Findings about an operator as a whole or about the shared thread, which its host does not know of. */
   const find = (finding: Blocking | OverBudget): void => {
     const { log, metrics, onFinding } = { ...shared, ...hosted.get(finding.operator)?.observers }
-    log?.({ operator: finding.operator, finding: finding.kind, message: describeFinding(finding) })
+    log?.({ level: 'warn', msg: describeFinding(finding), operator: finding.operator, finding: finding.kind })
     metrics?.find(finding)
     onFinding?.(finding)
   }
@@ -129,74 +131,60 @@ export function createManager(options: ManagerOptions): Manager {
     },
   })
 
-  const noted =
-    (operator: string, run: RunReconcile): RunReconcile =>
-    async (situation, execute) => {
-      const { namespace, name = '' } = situation.cr.metadata
-      const one = { operator, key: namespace === undefined ? name : `${namespace}/${name}`, since: clock.now() }
-      underWay.add(one)
-      const marks = thread.enter({ operator, controller: situation.controller.name, key: one.key })
-      try {
-        return await run({ ...situation, marks }, async (wave) => {
-          marks.outside()
-          const outcomes = await execute(wave)
-          marks.back()
-          return outcomes
-        })
-      } finally {
-        marks.leave()
-        underWay.delete(one)
-      }
-    }
+  const observed = observeRuns({ clock, thread, meter })
+
+  const isBusy = (): boolean => [...hosted.values()].some(({ lane }) => lane.state().waiting + lane.state().running > 0)
 
   const chosen = (name: string | undefined): readonly Hosted[] => {
     if (name === undefined) return [...hosted.values()]
     const one = hosted.get(name)
-    if (!one) throw new MusterError('InvalidController', `There is no operator ${name} here.`)
+    if (!one) throw new MusterError(operatorErrors.InvalidController, `There is no operator ${name} here.`)
     return [one]
   }
 
   const manager: Manager = {
     async add(operator, hosting = {}) {
-      const { as: name = operator.name, gates, cluster, placement, paused, run = runReconcile, ...rest } = hosting
+      const { as: name = operator.name, gates, cluster, placement, paused, ...rest } = hosting
       const { host: hostWith = hostOperator } = rest
-      if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
-      let joined: SchedulerLane | undefined
-      // The host joins the scheduler by itself; the lane is kept here so that it can be paused and inspected.
-      const joining = {
-        ...scheduler,
-        join: (_: string, ...others: [GateOptions, (key: string) => Promise<void>]) =>
-          (joined = scheduler.join(name, ...others)),
-      }
-      let budget: Budget | undefined
+      if (hosted.has(name))
+        throw new MusterError(operatorErrors.InvalidController, `Operator ${name} is hosted already.`)
       const at = { client, cache, ...cluster }
-      const onRequest = (): void => budget?.request()
+      const lane = scheduler.openLane(name, { ...defaultGates, ...gates })
+      if (paused) lane.pause(paused)
+      const { name: consumer } = operator
+      const budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
+      const onRequest = (): void => budget.request()
       const counted = (one: Pick<Cluster, 'client' | 'cache'>): Pick<Cluster, 'client' | 'cache'> => ({
         client: countedClient(one.client, onRequest),
         cache: countedCache(one.cache, onRequest),
       })
       const inRole = (role: PlacementRole): Cluster => ({ ...placement![role], ...counted(placement![role]) })
-      const host = hostWith({
-        ...shared,
-        ...rest,
-        ...counted(at),
-        ...(placement && {
-          placement: {
-            configuration: inRole('configuration'),
-            management: inRole('management'),
-            userWorkload: inRole('userWorkload'),
-          },
-        }),
-        run: noted(name, run),
-        history: historyOf(at.cache),
-        clock,
-        operator,
-        schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },
-      })
-      const lane = joined!
-      if (paused) lane.pause(paused)
-      const { name: consumer } = operator
-      budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
+      const open = (): OperatorHost =>
+        hostWith({
+          ...shared,
+          ...rest,
+          ...counted(at),
+          ...(placement && {
+            placement: {
+              configuration: inRole('configuration'),
+              management: inRole('management'),
+              userWorkload: inRole('userWorkload'),
+            },
+          }),
+          observer: observed.of(name),
+          history: historyOf(at.cache),
+          clock,
+          operator,
+          lane,
+        })
+      let host: OperatorHost
+      try {
+        host = open()
+      } catch (error) {
+        budget.leave()
+        await lane.leave()
+        throw error
+      }
       hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, observers: rest })
       try {
         await host.start()
@@ -228,17 +216,25 @@ export function createManager(options: ManagerOptions): Manager {
       }
     },
     resize: (places) => scheduler.resize(places),
-    runs: () => [...underWay],
+    runs: () => observed.runs(),
     lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state()])),
     async idle() {
       // One operator's writes may enqueue keys of another: repeat until all lanes are empty.
-      const isBusy = ({ lane }: Hosted): boolean => lane.state().waiting + lane.state().running > 0
-      while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
+      while (isBusy()) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
+    },
+    async atRest() {
+      const isWorking = (): boolean => tasks.state().queued + tasks.state().running > 0
+      do {
+        // The end of a task enqueues the keys that wait for it.
+        await tasks.idle()
+        await manager.idle()
+      } while (isBusy() || isWorking())
     },
     async stop() {
       for (const { budget } of hosted.values()) budget.leave()
       await Promise.all([...hosted.values()].map(({ host }) => host.stop()))
       hosted.clear()
+      if (!others.tasks) await tasks.close()
       if (!given) cache.close()
     },
   }

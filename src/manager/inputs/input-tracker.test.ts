@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { type App, app, App as AppKind, type AppController, appOperator, read, wire } from '../../../test/kit.ts'
+import {
+  type App,
+  app,
+  App as AppKind,
+  type AppController,
+  appOperator,
+  read,
+  faultyTransport,
+} from '../../../test/app-operator.ts'
 import { configMap, crds, type Embedded, embedded, namespaces } from '../../../test/embedded.ts'
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
 import { mostWatches } from '../../cache/watch-plan.ts'
@@ -8,15 +16,15 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import { seededRandom } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { exactly, generated, labelled, referenced } from '../../operator/input.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ClusterRole, ClusterRoleBinding, ConfigMap, Deployment, Node, Secret, Service } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { exactly, generated, labelled, referenced } from '../../operator/view/input.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ClusterRole, ClusterRoleBinding, ConfigMap, Deployment, Node, Secret, Service } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { roleOf } from '../../operator/role.ts'
-import type { View } from '../../operator/view.ts'
+import type { View } from '../../operator/view/view.ts'
 import type { Finding } from '../findings/finding.ts'
 import { type OperatorHost, hostOperator } from '../hosting/host.ts'
 
@@ -51,7 +59,7 @@ interface Scene extends Embedded {
   readonly hosts: readonly OperatorHost[]
   readonly ledgers: Ledger[]
   readonly findings: Finding[]
-  readonly line: ReturnType<typeof wire>
+  readonly line: ReturnType<typeof faultyTransport>
   /** Runs until nothing moves. */
   readonly settle: () => Promise<void>
   readonly seen: (name: string, namespace?: string) => Promise<string | undefined>
@@ -74,7 +82,7 @@ async function open(
   await client.create(crds, AppKind.crd() as unknown as UntypedObject)
   await clock.settle()
   await prepare?.(cluster)
-  const line = wire()
+  const line = faultyTransport()
   const own = createClient({ transport: line.through(inProcessTransport(server)), clock, random: seededRandom(3) })
   const cache = createSharedCache({ client: own, clock, random: seededRandom(4) })
   const ledgers: Ledger[] = []
@@ -129,7 +137,7 @@ const patchApp = async ({ client }: Embedded, name: string, spec: object, namesp
   await client.patch(AppKind, { name, namespace }, { spec }, { type: 'merge' })
 }
 
-describe('what is declared is what is watched', () => {
+describe('declared inputs are watched', () => {
   it.each([
     ['an exact name', [exactly(Secret, { name: 'a', namespace: 'default' })], 'default[][metadata.name=a] full'],
     [
@@ -137,21 +145,21 @@ describe('what is declared is what is watched', () => {
       [labelled(Secret, { namespace: 'default', labels: { tier: 'db' } })],
       'default[tier=db][] full',
     ],
-    ['a label selection everywhere', [labelled(Secret, { labels: { tier: 'db' } })], '*[tier=db][] full'],
+    ['a label selection in all namespaces', [labelled(Secret, { labels: { tier: 'db' } })], '*[tier=db][] full'],
     ['generated names', [generated(Secret, { namespace: 'default', prefix: 'g-' })], 'default[][] full'],
     [
-      'a label selection everywhere beside an exact name',
+      'a label selection in all namespaces beside an exact name',
       [labelled(Secret, { labels: { tier: 'db' } }), exactly(Secret, { name: 'a', namespace: 'default' })],
       '*[tier=db][] full, default[][metadata.name=a] full',
     ],
     ['a whole kind', [Secret], '*[][] full'],
-    ['nothing that is referred to', [secrets], undefined],
+    ['a reference without a target', [secrets], undefined],
   ])('%s', async (_, reads, cover) => {
     const scene = await open([appOperator({ reads })])
     expect(scene.coverOf('secrets')).toBe(cover)
   })
 
-  it('once for fifty operators, and given back by the last of them', async () => {
+  it('once for fifty operators, and released by the last of them', async () => {
     const reads = [labelled(Secret, { namespace: 'default', labels: { tier: 'db' } })]
     const operators = Array.from({ length: 50 }, (_, index) =>
       defineOperator({ name: `op-${index}`, controllers: [defineController({ for: AppKind, reads })] }),
@@ -165,16 +173,16 @@ describe('what is declared is what is watched', () => {
     expect(coverOf('secrets')).toBeUndefined()
   })
 
-  it('once for each kind that ten operators share, and once for each of their own', async () => {
+  it("once for each kind that ten operators share, and once for each operator's own kind", async () => {
     const kinds = Array.from({ length: 10 }, (_, index) =>
       defineKind({ group: 'ten.example.com', version: 'v1', kind: `Ten${index}`, spec: { size: integer() } }),
     )
     const operators = kinds.map((kind, index) => {
-      const resources = [
+      const dependents = [
         defineDependent({ for: kind, kind: ConfigMap, fromCR: () => ({}) }),
         defineDependent({ for: kind, kind: Deployment, fromCR: () => ({}) }),
       ]
-      const controller = defineController({ for: kind, resources, reads: [Secret, Node] })
+      const controller = defineController({ for: kind, dependents, reads: [Secret, Node] })
       return defineOperator({ name: `ten-${index}`, controllers: [controller] })
     })
     const scene = await open(operators, {
@@ -187,7 +195,7 @@ describe('what is declared is what is watched', () => {
     expect(scene.cache.report().reduce((sum, { watches }) => sum + watches, 0)).toBe(10 + 5)
   })
 
-  it('only where the operator works, except what names its namespace', async () => {
+  it("only in the operator's namespaces, except for explicit namespaces", async () => {
     const reads = [labelled(Secret, { labels: { tier: 'db' } }), exactly(ConfigMap, { name: 'x', namespace: 'shared' })]
     const { coverOf } = await open([appOperator({ reads })], { namespaces: ['default'] })
     expect(coverOf('secrets')).toBe('default[tier=db][] full')
@@ -195,7 +203,7 @@ describe('what is declared is what is watched', () => {
     expect(coverOf('apps')).toBe('default[][] full')
   })
 
-  it('for one CR, where the controller is for one alone', async () => {
+  it('for one CR, where the controller handles a single one', async () => {
     const only = exactly(AppKind, { name: 'a', namespace: 'default' })
     const controller = defineController({ for: only, status: () => ({ seen: 'yes' }) })
     const scene = await open([defineOperator({ name: 'one', controllers: [controller] })])
@@ -207,7 +215,7 @@ describe('what is declared is what is watched', () => {
 })
 
 describe('references are followed', () => {
-  it('as the referring object changes: what it names is loaded before it is looked at, and let go when it is not', async () => {
+  it('as the referring object changes: targets are loaded before they are read, and released when no longer referenced', async () => {
     const scene = await open([appOperator(namedSecrets)])
     for (const name of ['s', 't', 'other']) await scene.client.create(Secret, secret(name, `${name}!`))
     await scene.client.create(AppKind, app('a', { items: ['s'] }))
@@ -231,7 +239,7 @@ describe('references are followed', () => {
     expect(scene.findings).toEqual([])
   })
 
-  it('and wake exactly those concerned: by what they name, and by nothing beside it in the same namespace', async () => {
+  it('and enqueue exactly the affected keys: by the referenced object, and not by others of the namespace', async () => {
     const scene = await open([appOperator(namedSecrets)])
     for (const [name, items] of [
       ['a', ['s', 't']],
@@ -259,7 +267,7 @@ describe('references are followed', () => {
     expect(await touch('t')).toEqual(['default/a'])
   })
 
-  it('use a wider watch that is there already', async () => {
+  it('use an existing wider watch', async () => {
     const wide = defineOperator({ name: 'wide', controllers: [defineController({ for: AppKind, reads: [Secret] })] })
     const scene = await open([wide, appOperator(namedSecrets)])
     await scene.client.create(AppKind, app('a', { items: ['s', 't'] }))
@@ -270,7 +278,7 @@ describe('references are followed', () => {
     expect(scene.watches('secrets')).toBe(1)
   })
 
-  it('through objects that do not exist yet, and on when they come, change and go', async () => {
+  it('through objects that do not exist yet, and on when they are created, changed and deleted', async () => {
     const scene = await open([
       appOperator(
         seeing([chained], (cr, view) => {
@@ -314,7 +322,7 @@ describe('references are followed', () => {
     expect(scene.findings).toEqual([])
   })
 
-  it('to what belongs to the whole cluster, and from there on', async () => {
+  it('to cluster-scoped objects, and from there on', async () => {
     const nodes = referenced(Node, { from: AppKind, namePath: '$.spec.items[*]' })
     const onNode = referenced(Secret, {
       from: nodes,
@@ -367,7 +375,7 @@ describe('references are followed', () => {
     expect(scene.findings).toEqual([])
   })
 
-  it('where they lead in circles', async () => {
+  it('in cycles', async () => {
     const next = (from: Parameters<typeof referenced>[1]['from']): ReturnType<typeof referenced<App>> =>
       referenced(AppKind, { from, namePath: '$.spec.text', namespacePath: here })
     const first = exactly(AppKind, { name: 'a', namespace: 'default' })
@@ -397,7 +405,7 @@ describe('references are followed', () => {
     expect(await count()).toBe(1)
   })
 
-  it('into other namespaces, of which many are one watch', async () => {
+  it('into other namespaces, many of which share one watch', async () => {
     const elsewhere = referenced(Secret, { from: AppKind, namespacePath: '$.spec.items[*]', namePath: '$.spec.text' })
     const scene = await open([
       appOperator(
@@ -425,7 +433,7 @@ describe('references are followed', () => {
     expect(scene.coverOf('secrets')).toBe('n5[][metadata.name=s] full')
   })
 
-  it('to a hundred of a namespace, which are held, and not the namespace, by a watch or two', async () => {
+  it('to a hundred objects of a namespace, which alone are held, with one or two watches', async () => {
     const scene = await open([appOperator(namedSecrets)])
     const all = Array.from({ length: 100 }, (_, index) => `s${index}`)
     for (const name of all) {
@@ -483,7 +491,7 @@ describe('references are followed', () => {
     expect(scene.ledgers.filter(({ failure }) => failure)).toEqual([])
   })
 
-  it('a thousand at once, with one change of plan', async () => {
+  it('a thousand at once, with one change of the watch plan', async () => {
     const names = Array.from({ length: 1000 }, (_, index) => `s${index}`)
     const prepare = async ({ client }: Embedded): Promise<void> => {
       for (const name of names) await client.create(Secret, secret(name))
@@ -506,13 +514,13 @@ describe('references are followed', () => {
     expect(scene.woken(from).length).toBeLessThanOrEqual(2)
   })
 
-  it('from what the operator itself writes', async () => {
+  it('from objects that the operator writes', async () => {
     const scene = await open([
       appOperator({
         writes: [ConfigMap],
         reads: [referenced(Secret, { from: ConfigMap, namePath: '$.data.secret', namespacePath: here })],
         reconcile: ({ cr, view }) => ({
-          objects: [configMap(cr.metadata.name ?? '', { secret: cr.spec.text })],
+          objects: [configMap(cr.metadata.name, { secret: cr.spec.text })],
           status: {
             seen: view
               .list(Secret)
@@ -544,7 +552,7 @@ describe('references are followed', () => {
 })
 
 describe('a host', () => {
-  it('says what is under way, and takes other settings and gates without a restart', async () => {
+  it('reports active runs, and accepts other settings and gates without a restart', async () => {
     const scene = await open([appOperator({ status: () => ({ seen: 'x' }) })])
     const [host] = scene.hosts
     expect(host!.runs()).toEqual([])
@@ -564,7 +572,7 @@ describe('a host', () => {
     expect(scene.woken(from)).toEqual(['default/a'])
   })
 
-  it('needs no more than the role that follows from its declaration, names and all', async () => {
+  it('needs no more than the role derived from its declaration, including names', async () => {
     const operator = appOperator({
       reads: [exactly(Secret, { name: 's', namespace: 'default' }), labelled(Service, { labels: { a: 'b' } })],
       writes: [exactly(ConfigMap, { name: 'mine', namespace: 'default' })],

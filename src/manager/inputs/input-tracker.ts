@@ -1,5 +1,5 @@
 /**
- * The input tracker: what one operator reads from one cluster. It subscribes to the declared inputs
+ * The input tracker: what one controller reads from one cluster. It subscribes to the declared inputs
  * (`watch-requests.ts`), follows references as the referring objects change, and reports changes. Reads are served from
  * the same subscriptions, so events and reads agree.
  *
@@ -7,18 +7,24 @@
  * that needs it does not start, and a read of it fails as retryable instead of reporting that there is no such object.
  */
 import { resourceVersionOf } from '../../cache/key.ts'
-import { isLater } from '../../cache/own-writes.ts'
+import { isLater } from '../../cache/resource-version.ts'
 import type { SharedCache } from '../../cache/shared-cache.ts'
-import type { CacheEvent, SubscribeOptions, Subscription } from '../../cache/subscription.ts'
+import type { SubscribeOptions, Subscription } from '../../cache/subscription.ts'
 import type { Client } from '../../client/client.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { cacheErrors } from '../../cache/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Log } from '../logging/log-line.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { chainOf, describeInput, type Input, type Reference } from '../../operator/input.ts'
+import { chainOf, describeInput, type Input, type Reference } from '../../operator/view/input.ts'
 import type { Operator } from '../../operator/operator.ts'
-import { createReferenceTable, type References } from '../../operator/references.ts'
-import type { InputChange, ObjectName, ViewSource } from '../../operator/view.ts'
+import { coverageOf, maySelect } from '../../operator/view/coverage.ts'
+import { fieldsServe, joinFields } from '../../operator/view/projection.ts'
+import { createReferenceTable, type References } from '../../operator/view/references.ts'
+import type { InputChange, ObjectName, ViewSource } from '../../operator/view/view.ts'
+import { changeOf } from './input-change.ts'
+import { createMixedObjects, type MixedObjects } from './mixed-objects.ts'
 import { createServedKinds } from './served-kinds.ts'
 import {
   subscriptionFor,
@@ -29,11 +35,14 @@ import {
 } from './watch-requests.ts'
 
 interface InputTrackerOptions {
-  readonly operator: Operator
+  /** The operator, or the part of its declared inputs that is tracked. */
+  readonly operator: Pick<Operator, 'name' | 'inputs' | 'declaredInputs'>
   readonly client: Client
   readonly cache: SharedCache
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined
+  /** Report changes made by the operator itself, too. @default false */
+  readonly ownWrites?: boolean | undefined
   readonly onChange: (change: InputChange) => void
   /** A reference leads to this name now, or no longer. The object itself, if it exists, has not changed. */
   readonly onNamed: (reference: Reference, name: ObjectName, object: KubeObject | undefined) => void
@@ -58,8 +67,6 @@ export interface InputTracker {
   isPending(references: readonly Reference[], own: Input, object: KubeObject): boolean
   /** All objects that are not loaded yet. */
   pending(): Iterable<{ readonly resource: Resource; readonly name: ObjectName }>
-  /** A change made by the operator itself, which the cache does not report. */
-  note(change: InputChange): void
   /** Resolves when nothing is being loaded, except what cannot be loaded. */
   settled(): Promise<void>
   stop(): void
@@ -69,6 +76,8 @@ export interface InputTracker {
 interface KindSubscriptions {
   readonly resource: Resource
   readonly inputs: readonly Input[]
+  /** If the inputs read different fields. */
+  readonly mixed: MixedObjects | undefined
   /** By watch request: the requested ones, and those that stay until their replacements are loaded. */
   readonly active: Map<string, ActiveSubscription>
   /** Those that are not for a single name: of single names there may be thousands. */
@@ -91,6 +100,7 @@ interface ActiveSubscription {
 export function createInputTracker(options: InputTrackerOptions): InputTracker {
   const { operator, client, cache, namespaces, log } = options
   const consumer = operator.name
+  const coverage = coverageOf(operator.declaredInputs)
   const byKind = new Map<string, KindSubscriptions>(
     operator.inputs.map((resource): [string, KindSubscriptions] => {
       const kind = formatResource(resource)
@@ -101,7 +111,7 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
         requested: new Set<string>(),
         pending: new Map(),
       }
-      return [kind, { resource, inputs, ...empty, isServed: false }]
+      return [kind, { resource, inputs, mixed: mixedOf(resource, inputs), ...empty, isServed: false }]
     }),
   )
   const dirty = new Set<KindSubscriptions>()
@@ -126,21 +136,25 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     get: (resource, name) => lookUp(byKind.get(formatResource(resource)), name),
     onCame(reference, name) {
       const subscriptions = byKind.get(formatResource(reference.resource))!
+      updateMixed(subscriptions, name)
       const object = lookUp(subscriptions, name)
-      if (!object && served.serves(subscriptions.resource) && !isLoaded(subscriptions, name))
+      const isMissing = !object || subscriptions.mixed !== undefined
+      if (isMissing && served.serves(subscriptions.resource) && !isLoaded(subscriptions, name))
         subscriptions.pending.set(keyOf(name), name)
       updateSoon(subscriptions)
       options.onNamed(reference, name, object)
     },
     onWent(reference, name) {
       const subscriptions = byKind.get(formatResource(reference.resource))!
+      updateMixed(subscriptions, name)
       updateSoon(subscriptions)
       options.onNamed(reference, name, lookUp(subscriptions, name))
     },
     onProblem: (reference, { metadata }, error) =>
       log({
+        level: 'warn',
+        msg: `${describeInput(reference)} cannot be followed from ${keyOf({ name: '', ...metadata })}`,
         operator: operator.name,
-        problem: `${describeInput(reference)} cannot be followed from ${keyOf({ name: '', ...metadata })}`,
         error: error.message,
       }),
   })
@@ -150,7 +164,7 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
       const subscriptions = byKind.get(formatResource(resource))
       if (subscriptions?.pending.has(keyOf(name))) {
         throw new MusterError(
-          'NotSynced',
+          cacheErrors.NotSynced,
           `${formatResource(resource)} ${keyOf(name)} is a new reference and is being loaded.`,
         )
       }
@@ -161,7 +175,28 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     serves: (resource) => byKind.get(formatResource(resource))?.isServed ?? false,
   }
 
+  function mixedOf(resource: Resource, inputs: readonly Input[]): MixedObjects | undefined {
+    if (new Set(inputs.map(({ fields }) => fields?.join())).size <= 1) return undefined
+    return createMixedObjects({
+      resource,
+      coverage,
+      references: () => references,
+      copies: (name) =>
+        coveringSubscriptions(byKind.get(formatResource(resource))!, name).flatMap(({ request, subscription }) => {
+          const object = getFrom(subscription, name)
+          return object ? [{ object, fields: request.fields }] : []
+        }),
+    })
+  }
+
+  /** A reference leads to the object now, or no longer: other fields of it may be shown. */
+  function updateMixed({ resource, mixed, isServed }: KindSubscriptions, name: ObjectName): void {
+    const change = mixed?.update(name)
+    if (change && isServed) options.onChange({ resource, ...change })
+  }
+
   function lookUp(subscriptions: KindSubscriptions | undefined, name: ObjectName): KubeObject | undefined {
+    if (subscriptions?.mixed) return subscriptions.mixed.get(name)
     let latest: KubeObject | undefined
     for (const { subscription } of subscriptions ? coveringSubscriptions(subscriptions, name) : []) {
       latest = laterOf(latest, getFrom(subscription, name))
@@ -169,21 +204,37 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     return latest
   }
 
+  /** Whether it is known whether there is such an object, and all fields of it that are read. */
+  function isLoaded(subscriptions: KindSubscriptions, name: ObjectName): boolean {
+    const { inputs, mixed } = subscriptions
+    const naming = mixed
+      ? inputs.filter((input) => input.select !== 'labels' && maySelect(input, name, references))
+      : []
+    const fields = joinFields(naming.map((input) => input.fields))
+    return coveringSubscriptions(subscriptions, name).some(
+      ({ request }) => watchRequestCovers(request, name) && (!mixed || fieldsServe(request.fields, fields)),
+    )
+  }
+
   /** The objects of all subscriptions, each once. */
   function gather(
     resource: Resource,
     read: (subscription: Subscription) => readonly KubeObject[],
   ): readonly KubeObject[] {
-    const ready = readyOf(byKind.get(formatResource(resource)))
-    if (ready.length <= 1) return ready[0] ? read(ready[0].subscription) : []
-    const found = new Map<string, KubeObject>()
+    const subscriptions = byKind.get(formatResource(resource))
+    const ready = readyOf(subscriptions)
+    const mixed = subscriptions?.mixed
+    if (ready.length <= 1 && !mixed) return ready[0] ? read(ready[0].subscription) : []
+    const found = new Map<string, KubeObject | undefined>()
     for (const { subscription } of ready) {
       for (const object of read(subscription)) {
-        const key = keyOf({ name: '', ...object.metadata })
-        found.set(key, laterOf(found.get(key), object)!)
+        const name = { name: '', ...object.metadata }
+        const key = keyOf(name)
+        if (!mixed) found.set(key, laterOf(found.get(key), object))
+        else if (!found.has(key)) found.set(key, mixed.get(name))
       }
     }
-    return [...found.values()]
+    return [...found.values()].filter((object) => object !== undefined)
   }
 
   // ── subscriptions ──────────────────────────────────────────────────────────────────────────────────────────
@@ -211,6 +262,7 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     subscriptions.active.clear()
     subscriptions.broad.clear()
     subscriptions.pending.clear()
+    subscriptions.mixed?.clear()
     subscriptions.requested = new Set()
     subscriptions.isServed = false
     references.noteGone(subscriptions.resource)
@@ -246,13 +298,20 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     const subscription = subscribeTo(resource, {
       consumer,
       ...subscriptionFor(request),
+      ownWrites: options.ownWrites,
       onEvent: (event) => {
         if (one.isReady && subscriptions.active.get(key) === one) handle(subscriptions, changeOf(resource, event))
       },
       onFreshness: ({ state, reason }) => {
         one.problem = state === 'syncing' ? reason : undefined
         if (one.problem === undefined) return
-        log({ operator: operator.name, problem: `${formatResource(resource)} cannot be watched`, error: one.problem })
+        log({
+          level: 'warn',
+          msg: 'Resource cannot be watched',
+          operator: operator.name,
+          resource: formatResource(resource),
+          error: one.problem,
+        })
         notifyWaiters()
       },
     })
@@ -267,8 +326,13 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     try {
       return cache.subscribe(resource, request)
     } catch (error) {
-      if (!isMusterError(error, 'NameOutsideMap')) throw error
-      log({ operator: operator.name, problem: 'a reference leads outside', error: error.message })
+      if (!isMusterError(error, managerErrors.NameOutsideMap)) throw error
+      log({
+        level: 'warn',
+        msg: 'Reference leads outside of the mapped names',
+        operator: operator.name,
+        error: error.message,
+      })
       return emptySubscription(resource, consumer)
     }
   }
@@ -285,14 +349,11 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
 
   /** Reads are served from this subscription from now on. Objects that were not visible before are reported. */
   function activate(subscriptions: KindSubscriptions, one: ActiveSubscription): void {
-    const { resource, pending } = subscriptions
-    const isFirst = readyOf(subscriptions).length === 0
-    const changes = one.subscription.list().flatMap((after): readonly InputChange[] => {
-      const before = isFirst ? undefined : lookUp(subscriptions, { name: '', ...after.metadata })
-      return before?.metadata.resourceVersion === after.metadata.resourceVersion ? [] : [{ resource, before, after }]
-    })
-    one.isReady = true
-    const loaded = [...pending].filter(([, name]) => watchRequestCovers(one.request, name))
+    const { pending } = subscriptions
+    const changes = subscriptions.mixed
+      ? activateMixed(subscriptions, subscriptions.mixed, one)
+      : activateUniform(subscriptions, one)
+    const loaded = [...pending].filter(([, name]) => isLoaded(subscriptions, name))
     for (const [key] of loaded) pending.delete(key)
     for (const change of changes) note(change)
     closeUnrequested(subscriptions)
@@ -302,28 +363,76 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     notifyWaiters()
   }
 
+  function activateUniform(subscriptions: KindSubscriptions, one: ActiveSubscription): readonly InputChange[] {
+    const { resource } = subscriptions
+    const isFirst = readyOf(subscriptions).length === 0
+    const changes = one.subscription.list().flatMap((after): readonly InputChange[] => {
+      const before = isFirst ? undefined : lookUp(subscriptions, after.metadata)
+      return before?.metadata.resourceVersion === after.metadata.resourceVersion ? [] : [{ resource, before, after }]
+    })
+    one.isReady = true
+    return changes
+  }
+
+  function activateMixed(
+    { resource }: KindSubscriptions,
+    mixed: MixedObjects,
+    one: ActiveSubscription,
+  ): readonly InputChange[] {
+    one.isReady = true
+    return one.subscription.list().flatMap(({ metadata }): readonly InputChange[] => {
+      const change = mixed.update(metadata)
+      return change ? [{ resource, ...change }] : []
+    })
+  }
+
   /**
    * Closes subscriptions that are no longer requested, but only after all requested ones are loaded: objects that both
    * hold stay visible.
    */
   function closeUnrequested(subscriptions: KindSubscriptions): void {
-    const { active, broad, requested, pending, resource } = subscriptions
+    const { active, broad, requested, pending, resource, mixed } = subscriptions
     for (const [key, name] of pending)
       if (!references.names(resource, name) || isLoaded(subscriptions, name)) pending.delete(key)
     if (dirty.has(subscriptions) || [...requested].some((key) => !active.get(key)?.isReady)) return
     for (const [key, one] of active) {
       if (requested.has(key)) continue
+      const held = mixed ? one.subscription.list().map(({ metadata }) => metadata) : []
       active.delete(key)
       broad.delete(one)
       one.subscription.close()
+      for (const name of held) updateMixed(subscriptions, name)
     }
   }
 
   // ── changes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function handle(subscriptions: KindSubscriptions, change: InputChange): void {
+  function handle(subscriptions: KindSubscriptions, reported: InputChange): void {
+    const change = subscriptions.mixed ? handleMixed(subscriptions.mixed, reported) : reported
+    if (!change) return
     note(change)
-    if (subscriptions.isServed) options.onChange(change)
+    if (subscriptions.isServed && isShown(change)) options.onChange(change)
+  }
+
+  function handleMixed(mixed: MixedObjects, change: InputChange): InputChange | undefined {
+    const { metadata } = (change.after ?? change.before)!
+    const name = { name: '', ...metadata }
+    const shown = mixed.update(name)
+    if (shown)
+      return {
+        ...change,
+        ...shown,
+        version: change.version && (shown.after?.metadata.resourceVersion ?? change.version),
+      }
+    const object = change.isHidden ? mixed.get(name) : undefined
+    return object && { ...change, before: object, after: object }
+  }
+
+  /** Whether a field that is read has changed. */
+  function isShown({ resource, before, after, isHidden }: InputChange): boolean {
+    if (!before || !after || isHidden || !coverage.isProjected(resource)) return true
+    if (byKind.get(formatResource(resource))?.mixed) return true
+    return !coverage.projectionOf(resource, after, references).isSame(before, after)
   }
 
   /** Updates references first and notifies controllers second: a key that is enqueued sees the new references. */
@@ -349,7 +458,6 @@ export function createInputTracker(options: InputTrackerOptions): InputTracker {
     source,
     peek: (resource, name) => lookUp(byKind.get(formatResource(resource)), name),
     references,
-    note,
     async start() {
       await served.start()
       await Promise.all([...byKind.values()].filter(({ resource }) => served.serves(resource)).map(open))
@@ -422,17 +530,13 @@ function getFrom(subscription: Subscription, name: ObjectName): KubeObject | und
   try {
     return subscription.get(name)
   } catch (error) {
-    if (isMusterError(error, 'NameOutsideMap')) return undefined
+    if (isMusterError(error, managerErrors.NameOutsideMap)) return undefined
     throw error
   }
 }
 
 function readyOf(subscriptions: KindSubscriptions | undefined): readonly ActiveSubscription[] {
   return [...(subscriptions?.active.values() ?? [])].filter(({ isReady }) => isReady)
-}
-
-function isLoaded(subscriptions: KindSubscriptions, name: ObjectName): boolean {
-  return coveringSubscriptions(subscriptions, name).some(({ request }) => watchRequestCovers(request, name))
 }
 
 /** The ready subscriptions that may hold the object. */
@@ -454,12 +558,6 @@ function coveringSubscriptions(
 /** Subscriptions are served by different watches, and one may be ahead of the other. */
 function laterOf<T extends KubeObject>(a: T | undefined, b: T | undefined): T | undefined {
   return a && b ? (isLater(resourceVersionOf(b), resourceVersionOf(a)) ? b : a) : (a ?? b)
-}
-
-function changeOf(resource: Resource, event: CacheEvent): InputChange {
-  const { object, type } = event
-  if (type === 'deleted') return { resource, before: object, after: undefined }
-  return { resource, before: type === 'updated' ? event.previous : undefined, after: object }
 }
 
 function keyOf({ namespace = '', name }: ObjectName): string {

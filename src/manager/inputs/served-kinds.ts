@@ -5,7 +5,7 @@
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
 import type { Client } from '../../client/client.ts'
-import { isConditionTrue } from '../../kube/condition.ts'
+import { isConditionTrue } from '../../kube/meta/condition.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import { isCustom } from '../../operator/role.ts'

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
-import { selects } from '../../operator/coverage.ts'
-import { exactly, generated, type Input, labelled, referenced, whole } from '../../operator/input.ts'
-import { Node, Secret } from '../../operator/kinds.ts'
-import type { References } from '../../operator/references.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import { noReferences, selects } from '../../operator/view/coverage.ts'
+import { exactly, generated, type Input, labelled, referenced, whole } from '../../operator/view/input.ts'
+import { fields } from '../../operator/view/projected-input.ts'
+import { fieldsServe, joinFields } from '../../operator/view/projection.ts'
+import { Node, Secret } from '../../kube/kinds.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import { type WatchRequest, watchRequestsFor, watchRequestCovers, watchRequestKey } from './watch-requests.ts'
 
-const nobody: References = { has: () => false, of: () => [] }
 const name = fc.constantFrom('a', 'ab', 'b')
 const namespace = fc.constantFrom('one', 'two', 'three')
 const label = fc.constantFrom('red', 'blue')
@@ -28,8 +28,40 @@ const holds = ({ namespaces, name: only, prefix = '', labels }: WatchRequest, { 
   metadata.name!.startsWith(prefix) &&
   Object.entries(labels ?? {}).every(([key, value]) => metadata.labels?.[key] === value)
 
+const withFields = (each: Input, kept: readonly string[] | undefined): Input => ({ ...each, fields: kept })
+const paths = fc.constantFrom<readonly string[] | undefined>(undefined, [], ['data'], ['data.a'], ['type'])
+
 describe('watch requests', () => {
-  it('hold what is declared and what is named, nothing else, and no two of them the same', () => {
+  it('have for every object one with all fields that the inputs that select it read', () => {
+    const projected = fc.record({ each: input, kept: paths }).map(({ each, kept }): Input => withFields(each, kept))
+    const object = fc.record({ name, namespace, color: label })
+    fc.assert(
+      fc.property(fc.array(projected, { minLength: 1, maxLength: 5 }), object, (inputs, { color, ...metadata }) => {
+        const thing = { metadata: { ...metadata, labels: { color } } } as unknown as KubeObject
+        const selecting = inputs.filter((each) => selects(each, thing, noReferences))
+        const needed = joinFields(selecting.map((each) => each.fields))
+        const held = watchRequestsFor({ resource: Secret, inputs, named: [] }).filter((request) =>
+          holds(request, thing),
+        )
+        expect(held.length > 0).toBe(selecting.length > 0)
+        const isServed = held.some((request) => fieldsServe(request.fields, needed))
+        expect(isServed).toBe(selecting.length > 0)
+        // Whole objects are kept only where an input reads them.
+        expect(needed === undefined || held.every((request) => request.fields)).toBe(true)
+      }),
+    )
+  })
+
+  it('keep of a name that is referred to the same fields, referred to or not', () => {
+    const inputs: readonly Input[] = [
+      fields(exactly(Secret, { name: 'a', namespace: 'one' }), ['type']),
+      referenced(Secret, { from: Secret, namePath: '$.data.next', namespacePath: '$.metadata.namespace' }),
+    ]
+    const before = watchRequestsFor({ resource: Secret, inputs, named: [] })
+    expect(watchRequestsFor({ resource: Secret, inputs, named: [{ name: 'a', namespace: 'one' }] })).toEqual(before)
+  })
+
+  it('cover declared and referenced objects, nothing else, without duplicates', () => {
     const inputs = fc.array(input, { maxLength: 5 })
     const names = fc.array(fc.record({ name, namespace }), { maxLength: 5 })
     const objects = fc.array(fc.record({ name, namespace, color: label }), { minLength: 1, maxLength: 10 })
@@ -42,7 +74,7 @@ describe('watch requests', () => {
           const isNamed = named.some(
             (at: ObjectName) => at.name === metadata.name && at.namespace === metadata.namespace,
           )
-          const isWanted = isNamed || declared.some((each) => selects(each, object, nobody))
+          const isWanted = isNamed || declared.some((each) => selects(each, object, noReferences))
           const isHeld = requests.some((request) => holds(request, object))
           expect(isHeld).toBe(isWanted)
           // And what is named can be told to be loaded.
@@ -72,11 +104,11 @@ describe('watch requests', () => {
       [],
       [{ labels: { a: 'b', c: 'd' } }],
     ],
-  ])('are as few and as narrow as can be: %s', (_, inputs, named, requests) => {
+  ])('are minimal in number and scope: %s', (_, inputs, named, requests) => {
     expect(watchRequestsFor({ resource: Secret, inputs, named })).toEqual(requests)
   })
 
-  it('of a kind without namespaces know none', () => {
+  it('of a cluster-scoped kind have no namespace', () => {
     const inputs = [exactly(Node, { name: 'a' })]
     expect(watchRequestsFor({ resource: Node, inputs, named: [], namespaces: ['x'] })).toEqual([{ name: 'a' }])
     expect(watchRequestsFor({ resource: Node, inputs, named: [{ name: 'b' }], namespaces: ['x'] })).toEqual([
@@ -88,7 +120,7 @@ describe('watch requests', () => {
     ).toEqual([{}])
   })
 
-  it('stay within the namespaces where the operator works, except what its author named', () => {
+  it("stay within the operator's namespaces, except for names of its author", () => {
     const inputs = [whole(Secret), exactly(Secret, { name: 'a', namespace: 'shared' })]
     expect(
       watchRequestsFor({

@@ -6,19 +6,20 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { ownFiles } from '../config/own-files.ts'
 import type { Log } from '../logging/log-line.ts'
 import { openConfined } from './confined-runner.ts'
-import { defaultGuestLimits, type Limits } from './limits.ts'
-import { type ModuleName, parseModuleName } from './module-name.ts'
+import { defaultGuestLimits, type Limits } from './launch/limits.ts'
+import { type ModuleName, parseModuleName } from './protocol/module-name.ts'
 import type { RunnerOptions } from './open-runner.ts'
-import { startProcessGuest } from './process-guest.ts'
-import type { Canary } from './protocol.ts'
-import { readablePaths } from './readable.ts'
+import { startProcessGuest } from './launch/process-guest.ts'
+import type { Canary } from './protocol/protocol.ts'
+import { readablePaths } from './sandbox/readable.ts'
 import type { IsolationLevel, Runner } from './runner.ts'
-import { type SandboxOptions, sandboxTrouble } from './sandbox.ts'
-import { startWorkerGuest } from './worker-guest.ts'
+import { type SandboxOptions, sandboxTrouble } from './sandbox/sandbox.ts'
+import { startWorkerGuest } from './launch/worker-guest.ts'
 
 /** In a thread of its own, with Node's permission model. */
 export async function workerRunner(options: RunnerOptions): Promise<Runner> {
@@ -51,7 +52,7 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
   const cause = `${options.module} (process): ${trouble}.`
   if (trouble !== undefined && options.allowUnenforced !== true) {
     await dispose()
-    throw new MusterError('IsolationRefused', cause)
+    throw new MusterError(managerErrors.IsolationRefused, cause)
   }
   const sandbox = trouble === undefined ? walls : undefined
   return await openConfined({
@@ -61,7 +62,12 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
     dispose,
     start(events) {
       if (!sandbox)
-        log({ isolation: 'process', warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+        log({
+          level: 'warn',
+          msg: 'Operator is NOT ISOLATED as configured; allowUnenforced permits it',
+          isolation: 'process',
+          error: cause,
+        })
       return startProcessGuest({ readable, limits, sandbox, clock }, events)
     },
   })
@@ -92,18 +98,12 @@ async function secretsOf({ secrets = [] }: RunnerOptions): Promise<readonly stri
 }
 
 function prepare(level: IsolationLevel, options: RunnerOptions, secrets: readonly string[]): Prepared {
-  const {
-    readable: more = [],
-    outside = [],
-    allowUnenforced = false,
-    log = () => undefined,
-    clock = systemClock,
-  } = options
+  const { outside = [], allowUnenforced = false, log = () => undefined, clock = systemClock } = options
   const module = foundModule(options.module)
   const limits = { ...defaultGuestLimits, ...options.limits }
   return {
     name: `${path.basename(module.file)}#${module.exported}`,
-    readable: () => readablePaths(module.file, { more, secrets }),
+    readable: () => readablePaths(module.file, secrets),
     limits,
     clock,
     log,
@@ -117,7 +117,7 @@ function foundModule(name: string): ModuleName {
   try {
     return { file: realpathSync(file), exported }
   } catch (error) {
-    throw new MusterError('OperatorNotLoaded', `There is no ${file}.`, { cause: error })
+    throw new MusterError(managerErrors.OperatorNotLoaded, `There is no ${file}.`, { cause: error })
   }
 }
 

@@ -1,20 +1,20 @@
 /** Guests that are played: they say what no guest of ours would, at the moment that hurts most. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { app, appOperator } from '../../../test/kit.ts'
+import { app, appOperator } from '../../../test/app-operator.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { offline } from '../../operator/live.ts'
 import type { Wave } from '../../operator/plan.ts'
 import { noMemory, type Situation } from '../../operator/reconcile.ts'
-import { openView } from '../../operator/view.ts'
+import { openView } from '../../operator/view/view.ts'
 import { openConfined } from './confined-runner.ts'
-import { describeOperator } from './description.ts'
-import type { Guest, GuestEvents } from './guest-handle.ts'
-import { defaultGuestLimits, type Limits } from './limits.ts'
+import { describeOperator } from './protocol/description.ts'
+import type { Guest, GuestEvents } from './launch/guest-handle.ts'
+import { defaultGuestLimits, type Limits } from './launch/limits.ts'
 import type { Runner } from './runner.ts'
 
 const operator = appOperator({ writes: [ConfigMap], reads: [Secret] })
@@ -24,7 +24,7 @@ const backOff = { firstMs: 100, mostMs: 1000 }
 
 interface Played {
   readonly events: GuestEvents
-  /** What it was told. */
+  /** The messages that the guest received. */
   readonly heard: JsonObject[]
   readonly say: (message: unknown) => void
   readonly leave: (why: string) => void
@@ -122,22 +122,22 @@ const done = {
 
 describe('a guest that', () => {
   it.each<readonly [string, readonly unknown[], RegExp]>([
-    ['says what nobody understands', [{ say: 'hello' }], /a message that makes no sense/],
-    ['says nothing at all', [null], /a message that makes no sense/],
-    ['gives another answer than was asked for', [{ say: 'pong', count: 7 }], /a sign of life that makes no sense/],
-    ['says twice that it is ready', [{ say: 'ready', operator: declaration }], /out of turn/],
+    ['sends unknown messages', [{ say: 'hello' }], /a message that makes no sense/],
+    ['sends no message', [null], /a message that makes no sense/],
+    ['sends another answer than requested', [{ say: 'pong', count: 7 }], /a sign of life that makes no sense/],
+    ['reports twice that it is ready', [{ say: 'ready', operator: declaration }], /out of turn/],
     ['fails to load after it was loaded', [{ say: 'unloaded', error: {} }], /out of turn/],
     ['finds leaks after it was loaded', [{ say: 'unconfined', leaks: ['network'] }], /out of turn/],
-    ['speaks of nothing in particular', [{ say: 'wave', wave: [] }], /an id that makes no sense/],
-    ['wants what is no wave', [{ say: 'wave', id: 1, wave: { length: 1 } }], /a wave that makes no sense/],
-    ['concludes what is no conclusion', [{ say: 'done', id: 1, conclusion: 7 }], /a conclusion that makes no sense/],
+    ['sends a message about an unknown run', [{ say: 'wave', wave: [] }], /an id that makes no sense/],
+    ['sends an invalid wave', [{ say: 'wave', id: 1, wave: { length: 1 } }], /a wave that makes no sense/],
+    ['sends an invalid conclusion', [{ say: 'done', id: 1, conclusion: 7 }], /a conclusion that makes no sense/],
     [
-      'wants wave after wave',
+      'sends waves without an end',
       Array.from({ length: defaultGuestLimits.waves + 1 }, () => ({ say: 'wave', id: 1, wave: [] })),
       /wave 65 of one reconcile/,
     ],
     [
-      'calls the outside without an end',
+      'makes live calls without an end',
       Array.from({ length: defaultGuestLimits.calls + 1 }, (_, call) => ({
         say: 'call',
         id: 1,
@@ -148,22 +148,22 @@ describe('a guest that', () => {
       /call 1001 of one reconcile/,
     ],
     [
-      'gives signs of life without an end',
+      'sends heartbeats without an end',
       Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
       /keeps sending messages/,
     ],
-    ['answers what is no answer', [{ say: 'opinion', id: 'one' }], /an id that makes no sense/],
+    ['sends an invalid answer', [{ say: 'opinion', id: 'one' }], /an id that makes no sense/],
     [
-      'has opinions that nobody asked for',
+      'sends unrequested answers',
       Array.from({ length: defaultGuestLimits.calls + 1 }, (_, id) => ({ say: 'opinion', id, answer: {} })),
       /keeps sending messages/,
     ],
     [
-      'keeps sending messages about what is over',
+      'keeps sending messages about a finished run',
       Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),
       /keeps sending messages/,
     ],
-  ])('%s is ended, told of once, and started again', async (_what, messages, why) => {
+  ])('%s is ended, reported once, and restarted', async (_what, messages, why) => {
     const { runner, clock, guests, lines, run } = await open()
     const running = run()
     for (const message of messages) guests[0]!.say(message)
@@ -171,10 +171,12 @@ describe('a guest that', () => {
     expect(guests[0]!.isKilled).toBe(true)
     expect(lines).toEqual([
       {
+        level: 'warn',
+        msg: 'Isolated operator ended and is restarted',
         operator: 'kit',
         isolation: 'worker',
-        problem: expect.stringMatching(why) as string,
-        startsAgainAfterMs: backOff.firstMs,
+        error: expect.stringMatching(why) as string,
+        retryAfterMs: backOff.firstMs,
       },
     ])
     await clock.advance(backOff.firstMs)
@@ -209,7 +211,7 @@ describe('a guest that', () => {
     guest!.leave('Error: hunter2 is wrong')
     expect((await running).failure?.message).toContain('ended: Error: *** is wrong.')
     expect((await thrown).failure?.message).toBe('*** is wrong')
-    expect(lines[0]).toMatchObject({ printed: 'the password is ***' })
+    expect(lines[0]).toMatchObject({ output: 'the password is ***' })
     expect(JSON.stringify([lines, await running, await thrown])).not.toMatch(/hunter2|aHVudGVyMg/)
     await runner.close()
   })
@@ -223,7 +225,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('says the strangest names changes no prototype, neither ours nor of what we make of it', async () => {
+  it('sends special names changes no prototype, neither ours nor of derived objects', async () => {
     const name = fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString', 'say', 'id', 'wave', 'conclusion')
     const poison = fc.letrec<{ value: unknown; object: unknown }>((tie) => ({
       value: fc.oneof({ maxDepth: 4 }, fc.constantFrom(1, 'x', true, null), tie('object'), fc.array(tie('value'))),
@@ -261,7 +263,7 @@ describe('a guest that', () => {
     )
   })
 
-  it('says of its resources what is in a prototype is not believed', async () => {
+  it('sends resources from a prototype is not trusted', async () => {
     const { runner, guests, run } = await open()
     const running = run()
     const text = '{"say":"wave","id":1,"wave":[{"__proto__":{"verb":"delete","why":"pruned","uid":"x"},"subject":"x"}]}'
@@ -270,9 +272,9 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('leaves sooner than it was waited for waits twice as long each time; one that works for a while begins anew', async () => {
+  it('exits early is restarted with doubled back-off; one that works for a while starts over', async () => {
     const { runner, clock, guests, lines, run } = await open()
-    const delays = (): readonly unknown[] => lines.map((line) => line['startsAgainAfterMs'])
+    const delays = (): readonly unknown[] => lines.map((line) => line['retryAfterMs'])
     for (const delay of [100, 200, 400, 800, 1000, 1000]) {
       const running = run()
       // A good reconcile now and then does not make it a good operator.
@@ -294,7 +296,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('is away puts its keys off, and fails none of them', async () => {
+  it('is down has its keys requeued, without failures', async () => {
     const { runner, guests, run } = await open()
     guests[0]!.leave('gone')
     await Promise.resolve()
@@ -305,7 +307,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('declares something else when it comes again is not let in: caches and role were made for what it said first', async () => {
+  it('declares something else after a restart is rejected: caches and role follow the first declaration', async () => {
     let declares: unknown = declaration
     const { runner, clock, guests, lines } = await open({}, ({ say }) => say({ say: 'ready', operator: declares }))
     declares = { ...declaration, name: 'admin' }
@@ -313,11 +315,11 @@ describe('a guest that', () => {
     await clock.advance(backOff.firstMs)
     await clock.advance(0)
     expect(guests[1]!.isKilled).toBe(true)
-    expect(lines.at(-1)?.['problem']).toContain('a declaration other than before')
+    expect(lines.at(-1)?.['error']).toContain('a declaration other than before')
     await runner.close()
   })
 
-  it('reads more than it may, in times or in bytes, is ended; it is answered even so, for it stands still', async () => {
+  it('exceeds its limit of reads or bytes is ended, and its pending read is answered', async () => {
     const read = stringifyJson({ id: 1, what: 'list', resource: ConfigMap, selection: {} })
     for (const [limits, why] of [
       [{ reads: 2 }, /more than 2 times/],
@@ -340,7 +342,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('never answers fails its reconcile at the limit and no other, and is not believed later', async () => {
+  it('never answers fails its reconcile at the limit and no other; a late answer is ignored', async () => {
     const { runner, clock, guests, run } = await open({ reconcileMs: 1000 })
     const running = run('slow')
     await clock.advance(500)
@@ -353,7 +355,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('spins is interrupted within the time for one reconcile, and gone half of that later', async () => {
+  it('blocks is interrupted at the limit of one reconcile, and ended half of that later', async () => {
     const { runner, clock, guests, lines, run } = await open({ reconcileMs: 2000 })
     const running = run('spinning')
     await clock.advance(2000)
@@ -363,12 +365,12 @@ describe('a guest that', () => {
     await clock.advance(1000)
     expect(guests[0]!.isKilled).toBe(true)
     expect(lines).toMatchObject([
-      { operator: 'kit', problem: expect.stringContaining('blocks its event loop') as string },
+      { operator: 'kit', error: expect.stringContaining('blocks its event loop') as string },
     ])
     await runner.close()
   })
 
-  it('spins fails what it was at, and puts off what it never came to: that goes first in the next one', async () => {
+  it('blocks fails its current reconcile, and requeues the pending ones, which run first in the next guest', async () => {
     const { runner, clock, guests, run } = await open({ reconcileMs: 2000 })
     const spinning = run('spinning')
     const innocent = run('innocent')
@@ -385,7 +387,7 @@ describe('a guest that', () => {
     const served = run('innocent')
     guests[1]!.say({ say: 'done', id: 3, conclusion: done })
     expect((await served).failure).toBe(undefined)
-    // After a while there is nobody left who could be harmed.
+    // After the delay no other reconcile is pending in the guest, and the suspect one runs.
     for (let passed = 0, answered = 0; passed < again.requeueAfterMs!; passed += 500) {
       await clock.advance(500)
       const pings = guests[1]!.heard.filter(({ say }) => say === 'ping')

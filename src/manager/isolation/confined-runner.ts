@@ -13,19 +13,20 @@
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { stringifyJson } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
 import type { Execute } from '../run/executor.ts'
-import type { Question } from './consultation.ts'
-import { operatorFrom } from './description.ts'
+import type { Question } from './protocol/consultation.ts'
+import { operatorFrom } from './protocol/description.ts'
 import { type GuestSession, messageOf, openSession, type SessionOptions } from './guest-session.ts'
 import { postponed } from './interruption.ts'
-import { defaultGuestLimits, type Limits } from './limits.ts'
+import { defaultGuestLimits, type Limits } from './launch/limits.ts'
 import type { Runner } from './runner.ts'
-import { wrong } from './wire.ts'
+import { wrong } from './protocol/wire.ts'
 
 type Given = 'level' | 'module' | 'canary' | 'start' | 'outside' | 'allowUnenforced' | 'log'
 
@@ -89,7 +90,14 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     delay = Math.min(limits.backOff.firstMs * 2 ** Math.min(failures, 30), limits.backOff.mostMs)
     failures++
     retryAt = clock.now() + delay
-    log({ operator: operator.name, isolation: level, problem: messageOf(error), startsAgainAfterMs: delay })
+    log({
+      level: 'warn',
+      msg: 'Isolated operator ended and is restarted',
+      operator: operator.name,
+      isolation: level,
+      error: messageOf(error),
+      retryAfterMs: delay,
+    })
     retry = clock.after(delay, () => void startAgain())
   }
 
@@ -121,13 +129,13 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
 
   async function consult(question: Question): Promise<unknown> {
     if (live?.isReady) return await live.consult(question)
-    throw new MusterError('OperatorUnresponsive', `${place} is being started again.`)
+    throw new MusterError(managerErrors.OperatorUnresponsive, `${place} is being started again.`)
   }
 
   async function close(): Promise<void> {
     isClosed = true
     retry?.cancel()
-    live?.end(new MusterError('OperatorCrashed', `${place} ended: the manager stopped it.`))
+    live?.end(new MusterError(managerErrors.OperatorCrashed, `${place} ended: the manager stopped it.`))
     await last?.ended
     await dispose()
   }

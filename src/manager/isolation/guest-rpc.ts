@@ -1,14 +1,15 @@
 /** The manager's side of a guest's requests during a reconcile: reads, and calls to the outside. */
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { type LiveCommandOptions, type HttpCall, type Live, originOf } from '../../operator/live.ts'
 import type { Situation } from '../../operator/reconcile.ts'
-import type { ViewSelection } from '../../operator/view.ts'
-import type { Limits } from './limits.ts'
-import { type Answer, encodeError } from './protocol.ts'
-import { amount, wireObjectName, wireRecord, wireResourceOf, wireText, texts, wrong } from './wire.ts'
+import type { ViewSelection } from '../../operator/view/view.ts'
+import type { Limits } from './launch/limits.ts'
+import { type Answer, encodeError } from './protocol/protocol.ts'
+import { amount, wireObjectName, wireRecord, wireResourceOf, wireText, texts, wrong } from './protocol/wire.ts'
 
 /**
  * Answers a read from the view of the reconcile: so it is recorded, and undeclared reads are refused. The rights are
@@ -25,7 +26,7 @@ export function answerRead(
     const request = wireRecord(parseJson(asked), 'a question')
     const id = amount(request['id'], 'an id')
     const situation = situationOf(id)
-    if (!situation) throw new MusterError('GuestMisbehaved', 'No reconcile waits for this answer any more.')
+    if (!situation) throw new MusterError(managerErrors.GuestMisbehaved, 'No reconcile waits for this answer any more.')
     const value = read(request, situation)
     onGiven(id, value.length)
     return value === '' ? '{}' : `{"value":${value}}`
@@ -78,7 +79,8 @@ export async function answerCall(message: JsonObject, live: Live, outside: reado
       case 'http': {
         const call = httpCallOf(message['http'])
         const origin = originOf(call.url)
-        if (!outside.includes(origin)) throw new MusterError('OutsideRefused', `A call to ${origin} is not allowed.`)
+        if (!outside.includes(origin))
+          throw new MusterError(managerErrors.OutsideRefused, `A call to ${origin} is not allowed.`)
         // A redirect is a call as well: the application must not lead beyond the operator's rights.
         const { status, headers, body } = await live.http({ ...call, redirectTo: outside })
         return { value: { status, headers, body } }

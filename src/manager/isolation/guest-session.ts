@@ -3,23 +3,24 @@
  * When it ends, the reconciles in progress fail, except those that had not started.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
 import type { Execute } from '../run/executor.ts'
-import { createConsultations, type Question } from './consultation.ts'
-import type { Guest, GuestEvents } from './guest-handle.ts'
+import { createConsultations, type Question } from './protocol/consultation.ts'
+import type { Guest, GuestEvents } from './launch/guest-handle.ts'
 import { answerCall, answerRead } from './guest-rpc.ts'
 import { interrupted } from './interruption.ts'
-import type { Limits } from './limits.ts'
-import type { ModuleName } from './module-name.ts'
-import { type Canary, decodeError, type ToGuest } from './protocol.ts'
+import type { Limits } from './launch/limits.ts'
+import type { ModuleName } from './protocol/module-name.ts'
+import { type Canary, decodeError, type ToGuest } from './protocol/protocol.ts'
 import type { IsolationLevel } from './runner.ts'
 import { rememberSecrets } from './seen-secrets.ts'
-import { amount, decodeConclusion, decodeWave, encodeMemory, encodeOutcome, texts, wrong } from './wire.ts'
+import { amount, decodeConclusion, decodeWave, encodeMemory, encodeOutcome, texts, wrong } from './protocol/wire.ts'
 
 export interface SessionOptions {
   readonly level: IsolationLevel
@@ -107,14 +108,20 @@ export function openSession(options: SessionOptions): GuestSession {
   const guest = options.start({
     onText: (text) => guarded(() => hear(text)),
     onRead: (text) => answerRead(text, readerOf, limits, weighReads),
-    onPrinted: (text) => log({ module: module.file, isolation: level, printed: secrets.hide(text.trimEnd()) }),
+    onPrinted: (text) =>
+      log({
+        msg: 'Output of the operator',
+        module: module.file,
+        isolation: level,
+        output: secrets.hide(text.trimEnd()),
+      }),
     secrets,
     onTooLong: (size) => end(misbehaved(`It sends ${size} bytes at once; ${limits.messageBytes} are allowed.`)),
   })
   const patience = clock.after(limits.startMs, () =>
-    end(new MusterError('OperatorUnresponsive', `${place} was not loaded within ${limits.startMs} ms.`)),
+    end(new MusterError(managerErrors.OperatorUnresponsive, `${place} was not loaded within ${limits.startMs} ms.`)),
   )
-  void guest.ended.then((why) => end(new MusterError('OperatorCrashed', `${place} ended: ${why}.`)))
+  void guest.ended.then((why) => end(new MusterError(managerErrors.OperatorCrashed, `${place} ended: ${why}.`)))
   send({ say: 'load', ...module, canary, tolerant: allowUnenforced })
 
   function end(reason: unknown): void {
@@ -146,7 +153,7 @@ export function openSession(options: SessionOptions): GuestSession {
       silences = pong === ping ? 0 : silences + 1
       if (silences > 1) {
         const cause = `${place} has not answered for ${silentMs} ms: it blocks its event loop.`
-        end(new MusterError('OperatorUnresponsive', cause))
+        end(new MusterError(managerErrors.OperatorUnresponsive, cause))
         return
       }
       if (silences === 0) send({ say: 'ping', count: ++ping })
@@ -160,7 +167,7 @@ export function openSession(options: SessionOptions): GuestSession {
     const bytes = (await guest.buffers?.().catch(() => 0)) ?? 0
     if (bytes <= limits.memoryMb * 2 ** 20) return
     const cause = `${place} ended: it holds ${Math.ceil(bytes / 2 ** 20)} MiB in buffers; ${limits.memoryMb} are allowed.`
-    end(new MusterError('OperatorCrashed', cause))
+    end(new MusterError(managerErrors.OperatorCrashed, cause))
   }
 
   function works(): void {
@@ -212,7 +219,7 @@ export function openSession(options: SessionOptions): GuestSession {
         break
       case 'unloaded': {
         const { name, message: why } = decodeError(message['error'])
-        end(new MusterError('OperatorNotLoaded', `${place} cannot be loaded: ${name}: ${why}`))
+        end(new MusterError(managerErrors.OperatorNotLoaded, `${place} cannot be loaded: ${name}: ${why}`))
         break
       }
       case 'pong':
@@ -291,10 +298,15 @@ export function openSession(options: SessionOptions): GuestSession {
   function hearLeaks(leaks: readonly string[]): void {
     const cause = `${place}: not enforced by Node ${process.versions.node} here: ${leaks.join(', ')}.`
     if (!allowUnenforced) {
-      end(new MusterError('IsolationRefused', cause))
+      end(new MusterError(managerErrors.IsolationRefused, cause))
       return
     }
-    log({ isolation: level, warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+    log({
+      level: 'warn',
+      msg: 'Operator is NOT ISOLATED as configured; allowUnenforced permits it',
+      isolation: level,
+      error: cause,
+    })
   }
 
   function finish(id: number): Running | undefined {
@@ -347,12 +359,12 @@ export function openSession(options: SessionOptions): GuestSession {
   }
 
   function misbehaved(why: string): MusterError {
-    return new MusterError('GuestMisbehaved', `${place}: ${why}`)
+    return new MusterError(managerErrors.GuestMisbehaved, `${place}: ${why}`)
   }
 
-  function run(given: Situation<KubeObject>, execute: Execute): Promise<Conclusion> {
-    const begun = given.clock.now()
-    const situation = { ...given, view: secrets.watched(given.view) }
+  function run(situation: Situation<KubeObject>, execute: Execute): Promise<Conclusion> {
+    const begun = situation.clock.now()
+    secrets.add(situation.view.secrets)
     return new Promise((resolve) => {
       const id = options.nextId()
       const deadline = clock.after(limits.reconcileMs, () => {
@@ -365,7 +377,7 @@ export function openSession(options: SessionOptions): GuestSession {
         }
         suspect(running)
         const cause = `${place}: no conclusion after ${limits.reconcileMs} ms.`
-        void abandon(running, new MusterError('ReconcileTimeout', cause))
+        void abandon(running, new MusterError(managerErrors.ReconcileTimeout, cause))
       })
       const counts = { waves: 0, reads: 0, readBytes: 0, calls: 0 }
       const behind = runs.size > 0 ? said : undefined
@@ -419,7 +431,7 @@ function parseMessage(text: string): JsonObject {
   try {
     message = parseJson(text)
   } catch {
-    throw new MusterError('GuestMisbehaved', 'It sent something that is no JSON.')
+    throw new MusterError(managerErrors.GuestMisbehaved, 'It sent something that is no JSON.')
   }
   return isJsonObject(message) ? message : wrong('a message')
 }

@@ -8,7 +8,7 @@ import type { Ledger } from '../../operator/ledger.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
 import { statusWrite } from '../../operator/status.ts'
 import type { Execute } from '../run/executor.ts'
-import { guestIdentityOf } from './wire.ts'
+import { guestIdentityOf } from './protocol/wire.ts'
 import type { IsolationLevel } from './runner.ts'
 
 interface Interruption {

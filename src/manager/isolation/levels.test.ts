@@ -1,4 +1,4 @@
-import { sameAt } from '../../../test/levels.ts'
+import { expectSameAt } from '../../../test/isolation-levels.ts'
 
 // The level process: test/real/isolation.test.ts, for it asks something of the machine.
-sameAt(['inline', 'worker'])
+expectSameAt(['inline', 'worker'])

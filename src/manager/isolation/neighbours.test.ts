@@ -1,7 +1,7 @@
 /** Many operators under one manager, and one of them misbehaves: what the others notice of it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { crds, embedded } from '../../../test/embedded.ts'
-import { events, here, patience } from '../../../test/isolated.ts'
+import { events, here, slowTest } from '../../../test/misbehaving-guests.ts'
 import { createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -12,17 +12,17 @@ import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { describeFinding, type Finding } from '../findings/finding.ts'
 import { createManager, type Manager } from '../hosting/manager.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { defaultGuestLimits } from './limits.ts'
-import { Mischief } from './mischief/operator.ts'
+import { defaultGuestLimits } from './launch/limits.ts'
+import { Misbehaving } from './misbehaving-guest/operator.ts'
 import { openRunner } from './open-runner.ts'
 import type { Runner } from './runner.ts'
 
@@ -45,7 +45,7 @@ function good(name: string, work: () => void = () => undefined): Good {
       return { data: { size: String(cr.spec.size) } }
     },
   })
-  return { ...defineOperator({ name, controllers: [defineController({ for: own, resources: [config] })] }), own }
+  return { ...defineOperator({ name, controllers: [defineController({ for: own, dependents: [config] })] }), own }
 }
 
 const crOf = ({ own }: Good, name: string): UntypedObject => ({
@@ -55,7 +55,7 @@ const crOf = ({ own }: Good, name: string): UntypedObject => ({
   spec: {},
 })
 
-describe('beside an operator in a worker that is in an endless loop', patience, () => {
+describe('beside an operator in a worker with an endless loop', slowTest, () => {
   const neighbours = [good('calm'), good('busy')]
   const ledgers = events<Ledger>()
   const starts = events<string>()
@@ -68,7 +68,7 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
   beforeAll(async () => {
     clock = virtualClock()
     const log = (line: JsonObject): void => void lines.push(line)
-    runner = await openRunner('worker', { module: here('mischief/operator.ts'), clock, log })
+    runner = await openRunner('worker', { module: here('misbehaving-guest/operator.ts'), clock, log })
     client = createClient({ transport: inProcessTransport(createApiServer({ clock: systemClock })) })
     manager = createManager({ client, onLedger: (ledger) => ledgers.push(ledger) })
     for (const kind of [...neighbours, runner.operator].flatMap(({ kinds }) => kinds)) {
@@ -81,25 +81,25 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
         return runner.run(situation, execute)
       },
     })
-  }, patience.timeout)
+  }, slowTest.timeout)
   afterAll(async () => {
     await runner.close()
     await manager.stop()
     await client.close()
   })
 
-  it('the others do all of their work, from the first CR to the last; it fails alone, and backs off', async () => {
+  it('the others do all of their work; the operator fails alone, and backs off', async () => {
     const mad = ['m1', 'm2', 'm3']
     for (const name of mad) {
-      await client.create(Mischief, {
+      await client.create(Misbehaving, {
         apiVersion: 'test.example.com/v1',
-        kind: 'Mischief',
+        kind: 'Misbehaving',
         metadata: { name, namespace: 'default' },
         spec: { how: 'spin' },
       })
     }
-    // What it was given is under way: nobody has looked at its signs of life yet.
-    const spinning = (): number => manager.runs().filter(({ operator }) => operator === 'mischief').length
+    // Its reconciles are in progress: the runner has not checked its heartbeat yet.
+    const spinning = (): number => manager.runs().filter(({ operator }) => operator === 'misbehaving').length
     await starts.first(() => spinning() === mad.length)
     const names = Array.from({ length: 20 }, (_, index) => `c${index}`)
     for (const name of names) for (const operator of neighbours) await client.create(operator.own, crOf(operator, name))
@@ -111,31 +111,31 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
       }
     }
     expect(spinning()).toBe(mad.length)
-    expect(ledgers.past.filter(({ operator }) => operator === 'mischief')).toEqual([])
+    expect(ledgers.past.filter(({ operator }) => operator === 'misbehaving')).toEqual([])
 
     await clock.advance(1.5 * defaultGuestLimits.silentMs)
     for (const name of mad) {
       const { failure, requeueAfterMs } = await ledgers.first(
-        ({ operator, key }) => operator === 'mischief' && key === `default/${name}`,
+        ({ operator, key }) => operator === 'misbehaving' && key === `default/${name}`,
       )
       expect(failure).toMatchObject({ reason: 'OperatorUnresponsive', retry: 'transient' })
       expect(requeueAfterMs).toBe(3600_000)
     }
-    expect(lines).toMatchObject([{ operator: 'mischief', startsAgainAfterMs: defaultGuestLimits.backOff.firstMs }])
-    expect(manager.lanes().get('mischief')).toMatchObject({ running: 0, later: mad.length })
-    expect(ledgers.past.filter(({ operator, failure }) => operator !== 'mischief' && failure)).toEqual([])
+    expect(lines).toMatchObject([{ operator: 'misbehaving', retryAfterMs: defaultGuestLimits.backOff.firstMs }])
+    expect(manager.lanes().get('misbehaving')).toMatchObject({ running: 0, later: mad.length })
+    expect(ledgers.past.filter(({ operator, failure }) => operator !== 'misbehaving' && failure)).toEqual([])
   })
 })
 
-describe('an operator in the thread of all others', () => {
+describe('an operator in the shared thread', () => {
   it.each([
     ['at once', false, 'Mutator'],
-    ['after it has waited for something', true, 'CRChecker'],
-  ])('that keeps the thread to itself %s is named, with how long and where', async (_when, isLater, step) => {
+    ['after an await', true, 'CRChecker'],
+  ])('that blocks the thread %s is reported, with duration and location', async (_when, isLater, step) => {
     const cluster = embedded()
     let late = 0
     const hold = (): void => void (late += 7000)
-    // To everybody else it looks as if time had passed and nobody had had a turn.
+    // The clock jumps ahead without a turn of the event loop, as if the thread had been blocked.
     const clock: Clock = { ...cluster.clock, now: () => cluster.clock.now() + late }
     const findings: Finding[] = []
     const lines: JsonObject[] = []
@@ -165,7 +165,7 @@ describe('an operator in the thread of all others', () => {
     ])
     const message = describeFinding(findings[0]!)
     expect(message).toMatch(/^greedy, controller greedy, for default\/b: held the thread for 7\.\d s at step \w+\./)
-    expect(lines).toContainEqual({ operator: 'greedy', finding: 'blocking', message })
+    expect(lines).toContainEqual({ level: 'warn', msg: message, operator: 'greedy', finding: 'blocking' })
     expect(metrics.render()).toContain('muster_findings_total{controller="greedy/greedy",kind="blocking"} 1')
     const stopped = manager.stop()
     await cluster.clock.advance(1000)

@@ -6,16 +6,14 @@ import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock/clock.ts'
 import type { Log } from '../logging/log-line.ts'
 import { runReconcile } from '../run/run-reconcile.ts'
-import type { Limits } from './limits.ts'
-import { operatorIn, parseModuleName } from './module-name.ts'
+import type { Limits } from './launch/limits.ts'
+import { operatorIn, parseModuleName } from './protocol/module-name.ts'
 import type { IsolationLevel, Runner } from './runner.ts'
 
 export interface RunnerOptions {
   /** `MODULE#export`; relative to the working directory. */
   readonly module: string
   readonly limits?: Partial<Limits>
-  /** Further folders and files that it may read, besides its own and its packages. @default none */
-  readonly readable?: readonly string[]
   /**
    * Files and folders that it must not read, besides `.muster` and credentials: `ownFiles`. If it can read one of them,
    * the level is refused.

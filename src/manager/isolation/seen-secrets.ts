@@ -1,12 +1,11 @@
 /** The Secrets that a guest has read recently: its output and errors may repeat them. */
-import { isMusterError, MusterError } from '../../kube/errors.ts'
-import { watchSecrets, type WatchedSecrets } from '../../operator/secrecy.ts'
-import type { View } from '../../operator/view.ts'
-import type { PrintedSecrets } from './guest-handle.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
+import type { SecretReads } from '../../operator/view/secrecy.ts'
+import type { PrintedSecrets } from './launch/guest-handle.ts'
 
 interface SeenSecrets extends PrintedSecrets {
-  /** The same view; Secrets that are read are remembered. */
-  watched(view: View): View
+  /** Remembers what a reconcile of the guest reads. */
+  add(reads: SecretReads): void
   /** The same error, with these values masked. */
   without(reason: unknown): unknown
 }
@@ -15,20 +14,18 @@ interface SeenSecrets extends PrintedSecrets {
 const mostRemembered = 64
 
 export function rememberSecrets(): SeenSecrets {
-  const seen: WatchedSecrets[] = []
+  const seen: SecretReads[] = []
   const hide = (text: string): string => seen.reduce((hidden, secrets) => secrets.hide(hidden), text)
   return {
-    watched(view) {
-      const secrets = watchSecrets(view)
-      if (seen.push(secrets) > mostRemembered) seen.shift()
-      return secrets.view
+    add(reads) {
+      if (seen.push(reads) > mostRemembered) seen.shift()
     },
     hide,
     ofSeveralLines: () => seen.flatMap((secrets) => secrets.ofSeveralLines()),
     without(reason) {
       if (isMusterError(reason)) {
-        const { name, message, retryAfterMs } = reason
-        return new MusterError(name, hide(message), retryAfterMs === undefined ? {} : { retryAfterMs })
+        const { message, retryAfterMs } = reason
+        return new MusterError(reason, hide(message), retryAfterMs === undefined ? {} : { retryAfterMs })
       }
       if (!(reason instanceof Error)) return hide(String(reason))
       return Object.assign(new Error(hide(reason.message)), { name: reason.name })

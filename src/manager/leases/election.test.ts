@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createWorld, type Machine, type World } from '../../../test/machines.ts'
+import { createMachineRoom, type Machine, type MachineRoom } from '../../../test/failing-machines.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { electLeader, type Election, type ElectionOptions, type ElectionState } from './election.ts'
 import { leaseResource } from './lease.ts'
@@ -16,7 +16,7 @@ interface Candidate {
   readonly problems: unknown[]
 }
 
-let world: World
+let world: MachineRoom
 afterEach(() => world.close())
 
 function candidate(name: string, options: Partial<ElectionOptions> = {}, machine = world.machine()): Candidate {
@@ -42,7 +42,7 @@ const leading = (...all: readonly Candidate[]): readonly string[] =>
 
 /** Two candidates, of which a leads. */
 async function pair(): Promise<readonly [Candidate, Candidate]> {
-  world = createWorld()
+  world = createMachineRoom()
   const a = candidate('a')
   await world.clock.until(() => a.election.isLeader())
   const b = candidate('b')
@@ -52,7 +52,7 @@ async function pair(): Promise<readonly [Candidate, Candidate]> {
 }
 
 describe('leader election', () => {
-  it('the first to come leads at once, and its lease says so in the fields that kubectl shows', async () => {
+  it('the first candidate leads at once, and its lease has the fields that kubectl shows', async () => {
     const [a, b] = await pair()
     expect(await lease()).toMatchObject({
       spec: {
@@ -66,7 +66,7 @@ describe('leader election', () => {
     expect(b.told).toEqual([{ isLeader: false, leader: 'a' }])
   })
 
-  it('at rest: one renewal or one look every retry period, and nothing else', async () => {
+  it('at rest: one renewal or one read every retry period, and nothing else', async () => {
     const [a, b] = await pair()
     const [before, begun] = [a.machine.sent.length, b.machine.sent.length]
     await world.clock.advance(60_000)
@@ -81,7 +81,7 @@ describe('leader election', () => {
   })
 
   it.each([0, 700, 1_400, 2_100])(
-    'a leader that dies %d ms later is followed when its lease is overdue, and not at the look after that',
+    'a leader that dies %d ms later is replaced when its lease expires, not at the read after that',
     async (ms) => {
       const [a, b] = await pair()
       await world.clock.advance(ms)
@@ -100,7 +100,7 @@ describe('leader election', () => {
     },
   )
 
-  it('a leader that releases is followed at the next look, and was notified before', async () => {
+  it('a leader that releases is replaced at the next read, and was notified before', async () => {
     const [a, b] = await pair()
     const released = a.election.release()
     expect(leading(a)).toEqual([])
@@ -111,7 +111,7 @@ describe('leader election', () => {
   })
 
   it('a released lease has no holder', async () => {
-    world = createWorld()
+    world = createMachineRoom()
     const a = candidate('a')
     await world.clock.until(() => a.election.isLeader())
     let isDone = false
@@ -151,7 +151,7 @@ describe('leader election', () => {
     expect([most, leading(a, b).length]).toEqual([1, 1])
   })
 
-  it('a leader that is stopped and goes on leads no more, from the first instant on', async () => {
+  it('a leader that is paused and resumed no longer leads, from the first instant on', async () => {
     const [a, b] = await pair()
     const fence = a.election.fence()!
     a.machine.pause()
@@ -165,21 +165,18 @@ describe('leader election', () => {
     expect(a.told.at(-1)).toEqual({ isLeader: false, leader: 'b' })
   })
 
-  it.each([-3_600_000, -3_000, 3_000, 3_600_000])(
-    'a clock set by %d ms costs no leader its term for long',
-    async (ms) => {
-      const [a, b] = await pair()
-      a.machine.jump(ms)
-      await world.clock.advance(5_000)
-      expect(leading(a, b)).toEqual(['a'])
-      b.machine.jump(ms)
-      await world.clock.advance(60_000)
-      expect(leading(a, b)).toEqual(['a'])
-      expect((await lease()).spec).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
-    },
-  )
+  it.each([-3_600_000, -3_000, 3_000, 3_600_000])('a clock set by %d ms does not end a term for long', async (ms) => {
+    const [a, b] = await pair()
+    a.machine.jump(ms)
+    await world.clock.advance(5_000)
+    expect(leading(a, b)).toEqual(['a'])
+    b.machine.jump(ms)
+    await world.clock.advance(60_000)
+    expect(leading(a, b)).toEqual(['a'])
+    expect((await lease()).spec).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
+  })
 
-  it('a leader whose clock is set back while it cannot renew stops in time all the same', async () => {
+  it('a leader whose clock is set back while it cannot renew stops in time nevertheless', async () => {
     const [a, b] = await pair()
     a.machine.network = 'refused'
     await world.clock.advance(3_000)
@@ -189,7 +186,7 @@ describe('leader election', () => {
   })
 
   it.each([-3_600_000, 3_600_000])(
-    'a leader whose clock is set by %i ms is told so when it asks, and leads again as soon as the server has said so',
+    'a leader whose clock is set by %i ms detects it, and leads again as soon as the server has confirmed',
     async (ms) => {
       const [a, b] = await pair()
       const before = a.told.length
@@ -204,7 +201,7 @@ describe('leader election', () => {
     },
   )
 
-  it('a fence is of one term: it does not hold in a later one of the same holder', async () => {
+  it('a fence belongs to one term: it is invalid in a later one of the same holder', async () => {
     const [a, b] = await pair()
     const first = a.election.fence()!
     expect(first).toEqual({ holder: 'a', transitions: 0 })
@@ -221,7 +218,7 @@ describe('leader election', () => {
     expect(a.election.isHeld(first, a.machine.clock.now())).toBe(false)
   })
 
-  it('a deleted lease is not taken from its leader, and its terms keep counting', async () => {
+  it('a deleted lease is recreated by its leader, and terms keep counting', async () => {
     const [a, b] = await pair()
     a.machine.network = 'silent'
     await world.client.delete(leaseResource, ref)
@@ -233,14 +230,14 @@ describe('leader election', () => {
   })
 
   it('an identity that two processes share is held by one of them', async () => {
-    world = createWorld()
+    world = createMachineRoom()
     const [a, twin] = [candidate('same'), candidate('same')]
     await world.clock.advance(60_000)
     expect(leading(a, twin)).toHaveLength(1)
   })
 
-  it('a take-over whose answer is lost is known by its traces, and costs no lease time', async () => {
-    world = createWorld()
+  it('a take-over whose response is lost is recognised by its record, and costs no lease duration', async () => {
+    world = createMachineRoom()
     const machine = world.machine()
     const a = candidate('a', {}, machine)
     await world.clock.until(() => machine.sent.some(({ method }) => method === 'POST'))
@@ -252,8 +249,8 @@ describe('leader election', () => {
     await world.clock.until(() => a.election.isLeader(), 2_500)
   })
 
-  it('a listener that throws is heard of, and harms nothing', async () => {
-    world = createWorld()
+  it('a listener that throws is reported, and has no other effect', async () => {
+    world = createMachineRoom()
     const a = candidate('a', {
       onChange: () => {
         throw new Error('mine')
@@ -270,8 +267,8 @@ describe('leader election', () => {
     [{ renewDeadlineMs: 2_400 }, 'renewDeadlineMs must be greater than 1.2 times retryPeriodMs'],
     [{ retryPeriodMs: 0 }, 'retryPeriodMs must be greater than 0'],
     [{ renewDeadlineMs: Number.NaN }, 'renewDeadlineMs'],
-  ])('times that leave no room are refused: %j', (times, message) => {
-    world = createWorld()
+  ])('contradictory durations are rejected: %j', (times, message) => {
+    world = createMachineRoom()
     expect(() => candidate('a', times)).toThrow(message)
   })
 })

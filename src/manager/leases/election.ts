@@ -16,7 +16,8 @@
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
 import type { Client } from '../../client/client.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { createHold } from './hold.ts'
 import { durationOf, type LeaseName, leaseRequests, type LeaseTimes, leaseTimes, microTime, spread } from './lease.ts'
@@ -145,7 +146,7 @@ export function electLeader(options: ElectionOptions): Election {
     try {
       return await requests.read(ref, sending)
     } catch (error) {
-      if (isMusterError(error, 'NotFound')) return undefined
+      if (isMusterError(error, clientErrors.NotFound)) return undefined
       throw error
     }
   }
@@ -184,7 +185,7 @@ export function electLeader(options: ElectionOptions): Election {
         await take()
         return
       } catch (error) {
-        if (!isMusterError(error, 'Conflict', 'NotFound')) throw error
+        if (!isMusterError(error, clientErrors.Conflict, clientErrors.NotFound)) throw error
       }
     }
     see(await look())
@@ -206,7 +207,7 @@ export function electLeader(options: ElectionOptions): Election {
       try {
         await round()
       } catch (error) {
-        const isRace = isMusterError(error, 'Conflict', 'AlreadyExists')
+        const isRace = isMusterError(error, clientErrors.Conflict, clientErrors.AlreadyExists)
         if (!isRace && !stop.signal.aborted) onProblem(error)
       }
       reportChange()
@@ -224,7 +225,7 @@ export function electLeader(options: ElectionOptions): Election {
         await requests.update({ ...lease, spec }, { timeoutMs: sending.timeoutMs })
         return
       } catch (error) {
-        if (!isMusterError(error, 'Conflict')) throw error
+        if (!isMusterError(error, clientErrors.Conflict)) throw error
       }
     }
   }

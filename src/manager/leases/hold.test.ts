@@ -21,7 +21,7 @@ beforeEach(() => {
 const isHeld = (): boolean => hold.isHeld(clock.now())
 
 describe('a hold', () => {
-  it('lasts from the sending of what proves it', async () => {
+  it('lasts from the sending of the request that proves it', async () => {
     const attempt = hold.attempt()
     await timers.advance(4_000)
     expect(isHeld()).toBe(false)
@@ -32,14 +32,14 @@ describe('a hold', () => {
     expect([isHeld(), ends]).toEqual([false, 1])
   })
 
-  it('is not proven by what took longer than it lasts', async () => {
+  it('is not proven by a request that took longer than it lasts', async () => {
     const attempt = hold.attempt()
     await timers.advance(10_000)
     expect(hold.prove(attempt)).toBe(false)
     expect(isHeld()).toBe(false)
   })
 
-  it('goes on with each proof, and what was proven before ends nothing', async () => {
+  it('is extended by each proof, and an earlier proof does not end it', async () => {
     for (let round = 0; round < 5; round++) {
       expect(hold.prove(hold.attempt())).toBe(true)
       await timers.advance(6_000)
@@ -47,7 +47,7 @@ describe('a hold', () => {
     expect([isHeld(), ends]).toEqual([true, 0])
   })
 
-  it('ends by its timer when the time was set back', async () => {
+  it('ends by its timer when the clock was set back', async () => {
     hold.prove(hold.attempt())
     await timers.advance(5_000)
     offset = -4_000
@@ -56,7 +56,7 @@ describe('a hold', () => {
     expect([isHeld(), ends]).toEqual([false, 1])
   })
 
-  it('is not trusted while the time is before its beginning', async () => {
+  it('is not trusted while the clock is before its beginning', async () => {
     await timers.advance(1_000)
     hold.prove(hold.attempt())
     offset = -500
@@ -65,7 +65,7 @@ describe('a hold', () => {
     expect(isHeld()).toBe(true)
   })
 
-  it('ends by the time when timers did not run', () => {
+  it('ends by the clock when timers did not run', () => {
     const attempt = hold.attempt()
     hold.prove(attempt)
     offset = 10_000
@@ -73,7 +73,7 @@ describe('a hold', () => {
     expect(hold.prove(attempt)).toBe(false)
   })
 
-  it('that was ended is silent', async () => {
+  it('that was ended does not notify', async () => {
     hold.prove(hold.attempt())
     hold.end()
     await timers.advance(20_000)

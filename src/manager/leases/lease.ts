@@ -8,7 +8,9 @@
 import { whereabouts } from '../../client/api-error.ts'
 import { readJson } from '../../client/body.ts'
 import type { Client, RawRequest } from '../../client/client.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, stringifyJson } from '../../kube/json.ts'
 import { type Resource, resourcePath } from '../../kube/kind.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
@@ -51,7 +53,7 @@ export function leaseTimes(
     retryPeriodMs = defaultLeaseTimes.retryPeriodMs,
   } = given
   const refuse = (why: string): never => {
-    throw new MusterError('InvalidConfiguration', `${what}: ${why}.`)
+    throw new MusterError(managerErrors.InvalidConfiguration, `${what}: ${why}.`)
   }
   if (!(retryPeriodMs > 0)) refuse(`retryPeriodMs must be greater than 0, not ${retryPeriodMs}`)
   if (!(renewDeadlineMs > retryPeriodMs * (1 + spread)))
@@ -94,7 +96,8 @@ export function leaseRequests(client: Client): LeaseRequests {
   const ask = async (method: RawRequest['method'], path: string, body: object | undefined, options: SendOptions) => {
     const raw: RawRequest = { method, path, ...options, ...(body && { body: stringifyJson(body) }), retry: false }
     const answer = await readJson((await client.request(raw)).body, whereabouts(raw))
-    if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
+    if (!isJsonObject(answer))
+      throw new MusterError(clientErrors.UnexpectedAnswer, `${whereabouts(raw)}: no object came.`)
     return answer as unknown as Lease
   }
   const pathOf = ({ namespace = '', name = '' }: Lease['metadata']): string =>

@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createWorld, type Machine, type Network } from '../../../test/machines.ts'
+import { createMachineRoom, type Machine, type Network } from '../../../test/failing-machines.ts'
 import { electLeader, type Election } from './election.ts'
 import { joinShards, type ShardFence, type Shards } from './shards.ts'
 
@@ -45,7 +45,7 @@ const story = fc.record({
   }),
 })
 
-/** Long enough for a lease to run out, and for everybody to come back: of the slowest clock. */
+/** Long enough, by the slowest clock, for a lease to expire and for every replica to rejoin. */
 const calmMs = 34_000
 
 interface Part {
@@ -60,7 +60,7 @@ async function tellStory<P extends Part>(
   look: (living: readonly P[]) => void,
   calm: (living: readonly P[]) => void,
 ): Promise<void> {
-  const world = createWorld(seed)
+  const world = createMachineRoom(seed)
   const parts: P[] = []
   const stopped = new Set<Machine>()
   const setBack = new Set<Machine>()
@@ -115,8 +115,8 @@ async function tellStory<P extends Part>(
   }
 }
 
-describe('on machines that fail', () => {
-  it('no item is ever worked by two, and all are worked when things are well again', { timeout: 60_000 }, async () => {
+describe('on failing machines', () => {
+  it('no item ever has two owners, and all have one after recovery', { timeout: 60_000 }, async () => {
     const items = Array.from({ length: 12 }, (_, index) => `cluster-${index}`)
     interface Replica extends Part {
       readonly name: string
@@ -162,7 +162,7 @@ describe('on machines that fail', () => {
   })
 
   it(
-    'whoever dies, and whenever, nothing is left unworked for longer than a lease time after its last renewal',
+    'after any crash no item is without an owner for longer than a lease duration after the last renewal',
     { timeout: 60_000 },
     async () => {
       const items = Array.from({ length: 12 }, (_, index) => `cluster-${index}`)
@@ -173,7 +173,7 @@ describe('on machines that fail', () => {
           fc.integer({ min: 0, max: 9_000 }),
           async (...given) => {
             const [seed, count, diesAfterMs] = given
-            const world = createWorld(seed)
+            const world = createMachineRoom(seed)
             const begun = world.clock.now()
             const replicas = Array.from({ length: count }, (_, index) => {
               const machine = world.machine()
@@ -198,7 +198,7 @@ describe('on machines that fail', () => {
     },
   )
 
-  it('there are never two leaders, and one when things are well again', { timeout: 60_000 }, async () => {
+  it('there are never two leaders, and one after recovery', { timeout: 60_000 }, async () => {
     interface Candidate extends Part {
       readonly election: Election
     }

@@ -48,6 +48,7 @@ export function readMember(lease: Lease, fallbackMs: number): MemberRecord {
 interface Renewal {
   readonly group: LeaseName
   readonly identity: string
+  readonly pod?: { readonly name: string; readonly uid: string } | undefined
   readonly weight: number
   readonly life: string
   readonly since: number
@@ -66,7 +67,12 @@ export function writeMember(before: Lease | undefined, said: Renewal, now: numbe
   const { namespace } = group
   const earlier = before?.spec?.leaseTransitions ?? 0
   const isSameLife = before !== undefined && readMember(before, said.leaseDurationMs).life === life
-  const metadata = before?.metadata ?? { namespace, name: memberLeaseName(group, identity) }
+  const metadata = before?.metadata ?? {
+    namespace,
+    name: memberLeaseName(group, identity),
+    // A Pod that was killed leaves no lease behind.
+    ...(said.pod && { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', ...said.pod }] }),
+  }
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',

@@ -33,8 +33,15 @@ function record(identity: string, renewal: number, { life = 'x.0', weight = 1 } 
 const released = (one: MemberRecord): MemberRecord => readMember(releasedLease(one.lease, 0), 1)
 const names = (): readonly string[] => table.members.map(({ identity }) => identity)
 
-describe('who counts', () => {
-  it('one who is seen counts, and each renewal lets it count on', async () => {
+it('a lease belongs to the Pod of its replica, and goes with it', () => {
+  const said = { group, identity: 'a', weight: 1, life: 'x.0', since: 0, renewal: 1, counts: [], leaseDurationMs: 1000 }
+  const owned = writeMember(undefined, { ...said, pod: { name: 'muster-1', uid: 'u1' } }, 0)
+  expect(owned.metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Pod', name: 'muster-1', uid: 'u1' }])
+  expect(writeMember(undefined, said, 0).metadata).not.toHaveProperty('ownerReferences')
+})
+
+describe('live members', () => {
+  it('a member counts when seen, and longer with each renewal', async () => {
     for (let renewal = 1; renewal < 5; renewal++) {
       table.see(record('a', renewal))
       await clock.advance(14_000)
@@ -43,7 +50,7 @@ describe('who counts', () => {
     expect([names(), changes]).toEqual([['a'], 1])
   })
 
-  it('an overdue one is given up by a renewal that was sent since, not by one that was sent before', async () => {
+  it('an overdue member is removed by a renewal that was sent afterwards, not by an earlier one', async () => {
     table.see(record('a', 1))
     await clock.advance(14_000)
     const before = table.sending()
@@ -63,7 +70,7 @@ describe('who counts', () => {
     expect(overdue).toEqual([20_000])
   })
 
-  it('one that was given up counts again when it renews, not when it is seen again', async () => {
+  it('a removed member counts again when it renews, not when it is seen again', async () => {
     table.see(record('a', 1))
     await clock.advance(15_000)
     table.proven(table.sending())
@@ -74,14 +81,14 @@ describe('who counts', () => {
     expect(names()).toEqual(['a'])
   })
 
-  it('one that says that it leaves counts no more at once', () => {
+  it('a leaving member stops counting at once', () => {
     const a = record('a', 1)
     table.see(a)
     table.see(released(a))
     expect(names()).toEqual([])
   })
 
-  it('one whose lease vanishes counts until it is overdue, seen or listed', async () => {
+  it('a member whose lease vanishes counts until it is overdue, seen or listed', async () => {
     table.replace([record('a', 1), record('b', 1)])
     table.lose('muster-a')
     table.replace([])
@@ -94,12 +101,12 @@ describe('who counts', () => {
     expect([names(), remains]).toEqual([[], []])
   })
 
-  it('released leases that are found are to be cleared away', () => {
+  it('released leases are deleted', () => {
     table.replace([released(record('a', 1))])
     expect([names(), remains, changes]).toEqual([[], ['muster-a'], 0])
   })
 
-  it('another life is a change, another renewal is none', () => {
+  it('a restart is a change, a renewal is not', () => {
     table.see(record('a', 1))
     table.see(record('a', 2))
     expect(changes).toBe(1)
@@ -107,15 +114,15 @@ describe('who counts', () => {
     expect(changes).toBe(2)
   })
 
-  it('arrivals since a moment are those who came since, and who changed their weight', () => {
+  it('arrivals since a time are the members that joined or changed their weight since', () => {
     table.see(record('a', 1))
     const then = table.arrivals
-    const nobody = { name: 'muster-0', weight: 1e-9 }
-    expect(table.isBeatenSince(then, nobody, 'item')).toBe(false)
+    const lightest = { name: 'muster-0', weight: 1e-9 }
+    expect(table.isBeatenSince(then, lightest, 'item')).toBe(false)
     table.see(record('a', 2))
-    expect(table.isBeatenSince(then, nobody, 'item')).toBe(false)
+    expect(table.isBeatenSince(then, lightest, 'item')).toBe(false)
     table.see(record('a', 3, { weight: 2 }))
-    expect(table.isBeatenSince(then, nobody, 'item')).toBe(true)
-    expect(table.isBeatenSince(table.arrivals, nobody, 'item')).toBe(false)
+    expect(table.isBeatenSince(then, lightest, 'item')).toBe(true)
+    expect(table.isBeatenSince(table.arrivals, lightest, 'item')).toBe(false)
   })
 })

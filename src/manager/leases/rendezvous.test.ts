@@ -20,7 +20,7 @@ const shares = (among: readonly Contender[]): ReadonlyMap<string, number> => {
 }
 
 describe('rendezvous hashing', () => {
-  it('every item has one owner, whatever the order in which members are named', () => {
+  it('every item has one owner, whatever the order of members', () => {
     fc.assert(
       fc.property(contenders(), fc.string(), (all, item) => {
         expect(winnerOf(item, all)?.name).toBe(winnerOf(item, all.toReversed())?.name)
@@ -29,7 +29,7 @@ describe('rendezvous hashing', () => {
     )
   })
 
-  it('when one leaves, only its items move', () => {
+  it('when a member leaves, only its items move', () => {
     fc.assert(
       fc.property(contenders(), fc.string(), fc.nat(), (all, item, index) => {
         const gone = all[index % all.length]
@@ -43,7 +43,7 @@ describe('rendezvous hashing', () => {
     )
   })
 
-  it('when one comes, only what it wins moves', () => {
+  it('when a member joins, only the items that it wins move', () => {
     fc.assert(
       fc.property(contenders(), fc.string(), (all, item) => {
         const [newcomer, ...others] = all
@@ -71,21 +71,21 @@ describe('rendezvous hashing', () => {
     )
   })
 
-  it('shares are even, also of members whose names differ in one letter', () => {
+  it('shares are even, also for similar member names', () => {
     for (const share of shares(members(10)).values()) {
       expect(share).toBeGreaterThan(70)
       expect(share).toBeLessThan(130)
     }
   })
 
-  it('a share follows its weight', () => {
+  it('a share is proportional to its weight', () => {
     const [first, ...rest] = members(5)
     const heavy = shares([{ ...first!, weight: 4 }, ...rest]).get(first!.name)!
     expect(heavy).toBeGreaterThan(450)
     expect(heavy).toBeLessThan(550)
   })
 
-  it('lots are the same in every release', () => {
+  it('scores are the same in every release', () => {
     expect([hash(''), hash('a'), hash('muster-a\nmemcached'), hash('é💥')]).toMatchInlineSnapshot(`
       [
         3338908027751811,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createWorld, type Machine, type World } from '../../../test/machines.ts'
+import { createMachineRoom, type Machine, type MachineRoom } from '../../../test/failing-machines.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { leaseResource } from './lease.ts'
 import { joinShards, type Shards, type ShardsOptions } from './shards.ts'
@@ -16,7 +16,7 @@ interface Replica {
   readonly problems: unknown[]
 }
 
-let world: World
+let world: MachineRoom
 let replicas: Replica[]
 afterEach(() => world.close())
 
@@ -36,13 +36,11 @@ const ownersOf = (item: string): readonly string[] =>
 const share = ({ shards }: Replica): readonly string[] => items.filter((item) => shards.owns(item))
 const isSpread = (): boolean => items.every((item) => ownersOf(item).length === 1)
 const found = async (): Promise<readonly string[]> =>
-  (await world.client.list<Lease>(leaseResource, { namespace: 'default' })).items.map(
-    ({ metadata }) => metadata.name ?? '',
-  )
+  (await world.client.list<Lease>(leaseResource, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
 /** So many replicas at rest, watched from now on: never is an item worked by two. */
 async function gather(names: readonly string[]): Promise<Replica[]> {
-  world = createWorld()
+  world = createMachineRoom()
   replicas = []
   world.onStep = () => {
     for (const item of items) {
@@ -56,7 +54,7 @@ async function gather(names: readonly string[]): Promise<Replica[]> {
 }
 
 describe('shards', () => {
-  it('one alone owns everything as soon as the server has seen it', async () => {
+  it('a single replica owns everything as soon as its lease is stored', async () => {
     const [a] = await gather(['a'])
     expect(share(a!)).toEqual(items)
     expect(a!.shards.members).toEqual([{ identity: 'a', weight: 1 }])
@@ -64,7 +62,7 @@ describe('shards', () => {
   })
 
   it(
-    'at rest: thirty-odd renewals a minute for each, and a list and a watch every five',
+    'at rest: about thirty renewals a minute for each, and a list and a watch every five minutes',
     { timeout: 30_000 },
     async () => {
       const [a] = await gather(['a', 'b', 'c'])
@@ -79,7 +77,7 @@ describe('shards', () => {
     },
   )
 
-  it('a newcomer takes what it wins and nothing else, within two renewals', async () => {
+  it('a new replica takes the items that it wins and nothing else, within two renewals', async () => {
     const [a, b] = await gather(['a', 'b'])
     const before = new Map(items.map((item) => [item, ownersOf(item)[0]]))
     const c = replica('c')
@@ -99,7 +97,7 @@ describe('shards', () => {
   })
 
   it.each([0, 500, 1_000, 1_500, 1_900])(
-    'the share of one that dies %d ms later moves a lease time after its last renewal, and not before',
+    'the share of a replica that dies %d ms later moves a lease duration after its last renewal, not before',
     async (ms) => {
       const [a] = await gather(['a', 'b', 'c'])
       await world.clock.advance(ms)
@@ -116,7 +114,7 @@ describe('shards', () => {
     },
   )
 
-  it('shares of several that die at once move at once, by one renewal each and no new list', async () => {
+  it('shares of several dead replicas move at once, with one renewal each and no new list', async () => {
     const [a, b, c, d] = await gather(['a', 'b', 'c', 'd'])
     for (const one of [a!, b!, c!]) one.machine.kill()
     const renewed = [a!, b!, c!].map(({ machine }) => machine.sent.findLast(({ method }) => method === 'PUT')!.at)
@@ -129,7 +127,7 @@ describe('shards', () => {
     expect(sent.filter(({ method }) => method === 'PUT').length).toBeLessThanOrEqual(9 + 3)
   })
 
-  it('when one dies, only its share moves, and its lease is cleared away', async () => {
+  it('when a replica dies, only its share moves, and its lease is deleted', async () => {
     const [a, b, c] = await gather(['a', 'b', 'c'])
     const kept = [share(b!), share(c!)]
     a!.machine.kill()
@@ -140,7 +138,7 @@ describe('shards', () => {
     expect(await found()).toEqual(['muster-b', 'muster-c'])
   })
 
-  it('the share of one that leaves moves at once', async () => {
+  it('the share of a leaving replica moves at once', async () => {
     const [a, b] = await gather(['a', 'b', 'c'])
     let isLeft = false
     void a!.shards.leave().then(() => (isLeft = true))
@@ -179,7 +177,7 @@ describe('shards', () => {
   })
 
   it.each(['refused', 'silent', 'blind'] as const)(
-    'the share of one whose network is %s moves, and comes back',
+    'the share of a replica whose network is %s moves, and returns',
     async (network) => {
       const [a] = await gather(['a', 'b', 'c'])
       a!.machine.network = network
@@ -192,16 +190,19 @@ describe('shards', () => {
     },
   )
 
-  it.each(['deaf', 'slow'] as const)('one whose network is %s harms nobody, and comes back', async (network) => {
-    const [a] = await gather(['a', 'b', 'c'])
-    a!.machine.network = network
-    await world.clock.advance(60_000)
-    a!.machine.network = 'up'
-    await world.clock.advance(17_100)
-    expect([isSpread(), share(a!).length > 0]).toEqual([true, true])
-  })
+  it.each(['deaf', 'slow'] as const)(
+    'a replica whose network is %s does not affect others, and recovers',
+    async (network) => {
+      const [a] = await gather(['a', 'b', 'c'])
+      a!.machine.network = network
+      await world.clock.advance(60_000)
+      a!.machine.network = 'up'
+      await world.clock.advance(17_100)
+      expect([isSpread(), share(a!).length > 0]).toEqual([true, true])
+    },
+  )
 
-  it('one that is stopped and goes on owns nothing, from the first instant on', async () => {
+  it('a paused and resumed replica owns nothing, from the first instant on', async () => {
     const [a] = await gather(['a', 'b'])
     const fences = share(a!).map((item) => a!.shards.fence(item)!)
     a!.machine.pause()
@@ -216,7 +217,7 @@ describe('shards', () => {
     expect(fences.some((fence) => a!.shards.isHeld(fence, a!.machine.clock.now()))).toBe(false)
   })
 
-  it('a fence does not hold when the item went to another and came back', async () => {
+  it('a fence is invalid after the item moved to another replica and back', async () => {
     const [a] = await gather(['a'])
     const fences = new Map(items.map((item) => [item, a!.shards.fence(item)!]))
     const b = replica('b')
@@ -256,7 +257,7 @@ describe('shards', () => {
     expect(a!.machine.sent.slice(begun).filter(({ method }) => method === 'GET')).toHaveLength(2)
   })
 
-  it('one that takes the identity of a dead one waits until its lease is over', async () => {
+  it('a replica with the identity of a dead one waits until its lease expires', async () => {
     const [a] = await gather(['a'])
     a!.machine.kill()
     const again = replica('a')
@@ -273,14 +274,14 @@ describe('shards', () => {
     expect([share(a!).length, share(twin).length]).toEqual([items.length, 0])
   })
 
-  it('a weight draws more', async () => {
+  it('a larger weight wins more items', async () => {
     await gather(['a'])
     const b = replica('b', { weight: 9 })
     await world.clock.until(() => isSpread() && share(b).length > 0, 10_000)
     expect(share(b).length).toBeGreaterThan(items.length / 2)
   })
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a weight of %d is refused', async (weight) => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a weight of %d is rejected', async (weight) => {
     await gather(['a'])
     expect(() => replica('b', { weight })).toThrow('weight must be greater than 0')
   })

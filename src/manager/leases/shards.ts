@@ -20,7 +20,9 @@
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
 import type { Client } from '../../client/client.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { type Attempt, createHold } from './hold.ts'
 import { type LeaseName, leaseRequests, type LeaseTimes, leaseTimes } from './lease.ts'
@@ -41,6 +43,8 @@ export interface ShardsOptions extends Partial<LeaseTimes> {
    * lease expires.
    */
   readonly identity: string
+  /** The Pod of this process, which then owns the lease: it is garbage-collected with the Pod. @default none */
+  readonly pod?: { readonly name: string; readonly uid: string } | undefined
   /** Twice the weight, twice the items. @default 1 */
   readonly weight?: number | undefined
   /** A round failed; the next one is not delayed. @default ignored */
@@ -80,11 +84,11 @@ export interface Shards {
 }
 
 export function joinShards(options: ShardsOptions): Shards {
-  const { client, clock, random, group, identity, weight = 1, onProblem = () => undefined } = options
+  const { client, clock, random, group, identity, pod, weight = 1, onProblem = () => undefined } = options
   const what = `shards ${group.namespace}/${group.name}`
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = leaseTimes(options, what)
   if (!(weight > 0) || !Number.isFinite(weight))
-    throw new MusterError('InvalidConfiguration', `${what}: weight must be greater than 0, not ${weight}.`)
+    throw new MusterError(managerErrors.InvalidConfiguration, `${what}: weight must be greater than 0, not ${weight}.`)
   const self = { name: memberLeaseName(group, identity), weight }
   const requests = leaseRequests(client)
   const stop = new AbortController()
@@ -246,7 +250,7 @@ export function joinShards(options: ShardsOptions): Shards {
     try {
       lease = await requests.read({ namespace: group.namespace, name: self.name }, sending)
     } catch (error) {
-      if (isMusterError(error, 'NotFound')) return undefined
+      if (isMusterError(error, clientErrors.NotFound)) return undefined
       throw error
     }
     const record = read(lease)
@@ -254,7 +258,10 @@ export function joinShards(options: ShardsOptions): Shards {
     if (isKnown) breakOff()
     namesake.see(JSON.stringify([lease.metadata.uid, record.life, record.renewal]), record.lastsMs)
     if (record.isReleased || namesake.isOverdue) return lease
-    throw new MusterError('InvalidConfiguration', `${what}: the identity "${identity}" is another process's, or was.`)
+    throw new MusterError(
+      managerErrors.InvalidConfiguration,
+      `${what}: the identity "${identity}" is another process's, or was.`,
+    )
   }
 
   async function send(): Promise<void> {
@@ -262,7 +269,7 @@ export function joinShards(options: ShardsOptions): Shards {
     const attempt = hold.attempt()
     attempts.set(renewal, attempt)
     const counts = table.members.map((member) => member.life).filter((one) => yielded.lives.has(one))
-    const said = { group, identity, weight, life: life(), since, renewal, counts, leaseDurationMs }
+    const said = { group, identity, pod, weight, life: life(), since, renewal, counts, leaseDurationMs }
     const lease = writeMember(own, said, clock.now())
     own = own ? await requests.update(lease, sending) : await requests.create(lease, sending)
     answered = renewal
@@ -272,7 +279,7 @@ export function joinShards(options: ShardsOptions): Shards {
     try {
       await send()
     } catch (error) {
-      if (!isMusterError(error, 'Conflict', 'NotFound', 'AlreadyExists')) throw error
+      if (!isMusterError(error, clientErrors.Conflict, clientErrors.NotFound, clientErrors.AlreadyExists)) throw error
       own = undefined
       own = await find()
       if (!own && isKnown) breakOff()
@@ -309,7 +316,7 @@ export function joinShards(options: ShardsOptions): Shards {
     try {
       await requests.remove(lease, sending)
     } catch (error) {
-      if (!isMusterError(error, 'Conflict', 'NotFound') && !stop.signal.aborted) onProblem(error)
+      if (!isMusterError(error, clientErrors.Conflict, clientErrors.NotFound) && !stop.signal.aborted) onProblem(error)
     }
   }
 
@@ -358,7 +365,7 @@ export function joinShards(options: ShardsOptions): Shards {
         namesake.stop()
         table.stop()
         await letGo().catch((error: unknown) => {
-          if (!isMusterError(error, 'NotFound')) onProblem(error)
+          if (!isMusterError(error, clientErrors.NotFound)) onProblem(error)
         })
       })()
       return left

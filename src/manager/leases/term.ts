@@ -2,8 +2,8 @@
  * A term: the right to write, while it lasts. It is taken before a plan is computed, and checked again before each
  * write is sent: a plan that was computed in one term is never written in another.
  */
-import { MusterError } from '../../kube/errors.ts'
-import type { Live } from '../../operator/live.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Election } from './election.ts'
 import type { Shards } from './shards.ts'
@@ -52,20 +52,5 @@ export function beginTerm(term: Term): () => boolean {
 
 /** A write or call that was not made. Retried like a conflict. */
 export function termOver(): MusterError {
-  return new MusterError('TermOver', 'Another replica has the right to write this, or will have it soon.')
-}
-
-/** Refuses commands and calls once the term is over: they cannot be undone either. */
-export function fencedLive(live: Live, isHeld: () => boolean): Live {
-  return {
-    available: live.available,
-    exec: async (...command) => {
-      if (!isHeld()) throw termOver()
-      return await live.exec(...command)
-    },
-    http: async (call) => {
-      if (!isHeld()) throw termOver()
-      return await live.http(call)
-    },
-  }
+  return new MusterError(managerErrors.TermOver, 'Another replica has the right to write this, or will have it soon.')
 }

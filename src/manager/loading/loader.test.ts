@@ -6,8 +6,8 @@ import { emptyFolder } from '../../../test/project.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { defineController } from '../../operator/controller.ts'
 import { defineConfig } from '../../operator/config.ts'
-import { integer } from '../../operator/field.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
@@ -56,24 +56,24 @@ const given = (operator: Operator, options: Partial<GivenOperator> = {}): GivenO
 const loaderIn = (options: LoaderOptions = {}): ReturnType<typeof createLoader> => createLoader({ folder, ...options })
 
 describe('an operator', () => {
-  it('is given, and needs nothing to be said', async () => {
+  it('that is built in needs no settings', async () => {
     const loader = loaderIn({ given: [given(own), given({ ...own, name: 'extra' }, { isOptional: true })] })
     expect((await loader.load('own', sectionOf('own'))).operator).toBe(own)
-    // What is optional is wanted when somebody says so.
+    // An optional operator runs only when the settings enable it.
     expect((await loader.declared(settingsOf())).map(({ name }) => name)).toEqual(['own'])
     const both = await loader.declared(settingsOf('operators.extra.enabled=true', 'operators.own.enabled=true'))
     expect(both.map(({ name }) => name)).toEqual(['extra', 'own'])
     expect(await loader.declared(settingsOf('operators.own.enabled=false'))).toEqual([])
   })
 
-  it('is loaded from a file, beside the configuration', async () => {
+  it('is loaded from a file relative to the configuration', async () => {
     await file('ops/a.mjs', `export const operator = ${source('a')}; export const b = ${source('b')}`)
     const loader = loaderIn()
     expect((await loader.load('a', sectionOf('a', 'from=./ops/a.mjs'))).operator.name).toBe('a')
     expect((await loader.load('b', sectionOf('b', `from=${folder}/ops/a.mjs#b`))).operator.name).toBe('b')
   })
 
-  it('is another one when it is from elsewhere', async () => {
+  it('is reloaded when its source changes', async () => {
     await file('one.mjs', `export const operator = { ...${source('a')}, version: 1 }`)
     await file('two.mjs', `export const operator = { ...${source('a')}, version: 2 }`)
     const loader = loaderIn()
@@ -84,22 +84,22 @@ describe('an operator', () => {
 
   it.each([
     ['main', 'plain', { main: './index.js' }, 'plain'],
-    ['exports for everybody', 'open', { exports: './index.js' }, 'open'],
-    ['exports for import alone', '@acme/modern', { exports: { '.': { import: './index.js' } } }, '@acme/modern'],
-    ['a part of it', 'parts', { exports: { './ops': { node: { import: './index.js' } } } }, 'parts/ops'],
+    ['exports without conditions', 'open', { exports: './index.js' }, 'open'],
+    ['exports with import only', '@acme/modern', { exports: { '.': { import: './index.js' } } }, '@acme/modern'],
+    ['a sub-path', 'parts', { exports: { './ops': { node: { import: './index.js' } } } }, 'parts/ops'],
   ])('is loaded from an npm package by its %s', async (_, name, manifest, specifier) => {
     await npm(name, manifest, { 'index.js': `export const cached = ${source('cached')}` })
     const loaded = await loaderIn().load('cached', sectionOf('cached', `from=${specifier}#cached`))
     expect(loaded.operator.name).toBe('cached')
   })
 
-  it('runs isolated where that is asked for, and is not loaded here', async () => {
-    const from = fileURLToPath(new URL('../isolation/mischief/operator.ts', import.meta.url))
+  it('runs isolated where configured, and is not loaded here', async () => {
+    const from = fileURLToPath(new URL('../isolation/misbehaving-guest/operator.ts', import.meta.url))
     const loader = loaderIn()
-    const settings = settingsOf(`operators.mischief.from=${from}`, 'operators.mischief.isolation=worker')
+    const settings = settingsOf(`operators.misbehaving.from=${from}`, 'operators.misbehaving.isolation=worker')
     const [declared] = await loader.declared(settings)
-    expect(declared?.name).toBe('mischief')
-    const { operator, run, close } = await loader.load('mischief', settings.operators['mischief']!)
+    expect(declared?.name).toBe('misbehaving')
+    const { operator, run, close } = await loader.load('misbehaving', settings.operators['misbehaving']!)
     // The very guest that was looked at.
     expect(operator).toBe(declared)
     expect(run).toBeDefined()
@@ -107,17 +107,17 @@ describe('an operator', () => {
     await loader.close()
   })
 
-  it('does not keep a guest that was opened for its declarations and is not used', async () => {
-    const from = fileURLToPath(new URL('../isolation/mischief/operator.ts', import.meta.url))
+  it('releases a guest that was only started for its declaration', async () => {
+    const from = fileURLToPath(new URL('../isolation/misbehaving-guest/operator.ts', import.meta.url))
     const clock = virtualClock()
     const loader = loaderIn({ clock })
-    const settings = settingsOf(`operators.mischief.from=${from}`, 'operators.mischief.isolation=worker')
+    const settings = settingsOf(`operators.misbehaving.from=${from}`, 'operators.misbehaving.isolation=worker')
     const [declared] = await loader.declared(settings)
     await clock.advance(60_000)
     // What it declares is known all the same.
     expect(await loader.declared(settings)).toEqual([declared])
-    const { operator, close } = await loader.load('mischief', settings.operators['mischief']!)
-    expect(operator.name).toBe('mischief')
+    const { operator, close } = await loader.load('misbehaving', settings.operators['misbehaving']!)
+    expect(operator.name).toBe('misbehaving')
     expect(operator).not.toBe(declared)
     await close?.()
     await loader.close()
@@ -134,7 +134,7 @@ describe('an operator that cannot be loaded', () => {
     }
   }
 
-  it('is named with its setting and the cure', async () => {
+  it('is reported with its setting and the cure', async () => {
     await file('throws.mjs', `\nthrow new Error('no licence')`)
     await file('empty.mjs', 'export const number = 1')
     await file('other.mjs', `export const operator = ${source('other')}`)
@@ -168,7 +168,7 @@ describe('an operator that cannot be loaded', () => {
     expect(await again).toBe(problem)
   })
 
-  it('is tried anew when it has been mended', async () => {
+  it('is retried when it was fixed', async () => {
     await file('a.mjs', `throw new Error('not yet')`)
     const loader = loaderIn()
     const section = sectionOf('a', 'from=./a.mjs')

@@ -8,7 +8,7 @@
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
@@ -47,8 +47,6 @@ export interface LoaderOptions {
   /** Files of the manager, besides those that settings name, that isolated operators must not read. */
   readonly own?: Omit<OwnFilesOptions, 'settings'>
   readonly clock?: Clock
-  /** How long loading a module may take. @default 10_000 */
-  readonly timeoutMs?: number
   /** Receives output and failures of isolated operators. @default silent */
   readonly log?: Log
   /** Makes an operator of an external program: the contract's `programLoader`. @default programs are refused */
@@ -87,8 +85,11 @@ export interface Loader {
   close(): Promise<void>
 }
 
+/** How long loading a module may take. */
+const timeoutMs = 10_000
+
 export function createLoader(options: LoaderOptions = {}): Loader {
-  const { given = [], folder = process.cwd(), clock = systemClock, timeoutMs = 10_000, onProblem } = options
+  const { given = [], folder = process.cwd(), clock = systemClock, onProblem } = options
   const known = new Map(given.map((one) => [one.name, one]))
   /** Operators in this thread, by module: each is loaded once. */
   const modules = new Map<string, Promise<Operator>>()
@@ -270,6 +271,6 @@ export function createLoader(options: LoaderOptions = {}): Loader {
 
 /** The error, prefixed with the setting. */
 function placed(setting: string, error: unknown): MusterError {
-  if (isMusterError(error)) return new MusterError(error.name, `${setting}: ${error.message}`, { cause: error })
+  if (isMusterError(error)) return new MusterError(error, `${setting}: ${error.message}`, { cause: error })
   return unusable(`${setting}: ${error instanceof Error ? error.message : String(error)}`, error)
 }

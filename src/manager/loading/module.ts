@@ -1,11 +1,13 @@
 /**
  * Loads a TypeScript or JavaScript module that exports an operator: `FILE` if it exports one, `FILE#NAME` to choose.
  */
+import { existsSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { MusterError } from '../../kube/errors.ts'
-import { nearest } from '../../kube/nearest.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 import type { Operator } from '../../operator/operator.ts'
 
 interface LoadedModule {
@@ -32,11 +34,11 @@ export async function loadModule(
   reference: string,
   { anew = false }: { readonly anew?: boolean } = {},
 ): Promise<LoadedModule> {
-  const file = fileOf(reference)
-  const name = file === reference ? undefined : reference.slice(file.length + 1)
-  const found = await stat(file).catch(() => undefined)
-  if (!found) throw unusable(`${file}: there is no such file.${await didYouMean(file)}`)
-  if (!found.isFile()) throw unusable(`${file} is no file: name the file that exports the operator.`)
+  const given = fileOf(reference)
+  const name = given === reference ? undefined : reference.slice(given.length + 1)
+  const found = await stat(given).catch(() => undefined)
+  if (!found) throw unusable(`${given}: there is no such file.${await didYouMean(given)}`)
+  const file = found.isDirectory() ? await fileIn(given) : given
   const query = anew ? `?load=${++loads}` : ''
   try {
     const exported = (await import(pathToFileURL(path.resolve(file)).href + query)) as LoadedModule['exported']
@@ -63,6 +65,22 @@ export function operatorOfModule({ file, name, exported }: LoadedModule): Operat
   throw unusable(`${file} exports no operator: make one with defineOperator and export it.`)
 }
 
+const usualNames = ['operator', 'src/operator', 'index', 'src/index']
+const endings = ['.ts', '.mts', '.js', '.mjs']
+
+/** The file of a folder with one operator, where `muster init` and most authors place it. */
+async function fileIn(folder: string): Promise<string> {
+  const candidates = usualNames.flatMap((name) => endings.map((ending) => path.join(folder, name + ending)))
+  for (const file of candidates) {
+    const isFile = await stat(file).then(
+      (found) => found.isFile(),
+      () => false,
+    )
+    if (isFile) return file
+  }
+  throw unusable(`${folder} is a folder without operator.ts, src/operator.ts or index.ts: name the operator's file.`)
+}
+
 async function didYouMean(file: string): Promise<string> {
   const others = await readdir(path.dirname(file)).catch(() => [])
   const near = nearest(path.basename(file), others)
@@ -77,7 +95,8 @@ function explain(error: unknown): string {
   if (missing !== undefined) return `it imports ${missing}, which is not installed: run npm install in its folder.`
   if (code === 'ERR_MODULE_NOT_FOUND') {
     const [, from, by] = /^Cannot find module '([^']+)'.* imported from (.+)/.exec(error.message) ?? []
-    if (from !== undefined && by !== undefined) return `${shown(by)} imports ${shown(from)}, which does not exist.`
+    if (from !== undefined && by !== undefined)
+      return `${shown(by)} imports ${shown(from)}, which does not exist.${endingHint(from)}`
   }
   // Node puts the position of a TypeScript error before the stack, as a path; that of others is in the stack, as a URL.
   const stack = error.stack ?? ''
@@ -85,6 +104,14 @@ function explain(error: unknown): string {
   const where =
     place === undefined ? '' : ` (${shown(place.startsWith('file:') ? fileURLToPath(place) : place)}:${line})`
   return `${error.name}: ${error.message.split('\n')[0]}${where}.`
+}
+
+/** Node imports a file by its whole name: `./kind` is not `./kind.ts`. */
+function endingHint(file: string): string {
+  const ending = endings.find((each) => existsSync(file + each))
+  if (ending !== undefined) return ` Write the ending: ${path.basename(file)}${ending}.`
+  const typed = file.replace(/\.(m?)js$/, '.$1ts')
+  return typed !== file && existsSync(typed) ? ` Import ${path.basename(typed)}: sources run as they are.` : ''
 }
 
 function urlIn(stack: string): readonly string[] | undefined {
@@ -113,7 +140,7 @@ export function several(file: string, what: string, found: readonly (readonly [s
 }
 
 export function unusable(message: string, cause?: unknown): MusterError {
-  return new MusterError('ModuleUnusable', message, { cause })
+  return new MusterError(managerErrors.ModuleUnusable, message, { cause })
 }
 
 // By shape: the project may use another copy of Muster, so `instanceof` would fail.

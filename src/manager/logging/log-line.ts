@@ -1,6 +1,8 @@
 /**
- * One line of a manager's log, without its time and level, which the writer adds. A member called `level` would replace
- * the line's own, and log tools would read it as the severity: so the type excludes it.
+ * One line of a manager's log: a message, its level, and members with stable names. The writer adds the time.
+ *
+ * Members that recur have one name each: `operator`, `controller`, `key` (`namespace/name` of the CR), `reconcileID`,
+ * `cluster`, `resource`, `error` (the text of the cause), `retryAfterMs`. Log queries depend on them.
  */
 import type { JsonObject } from '../../kube/json.ts'
 
@@ -9,6 +11,13 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 
 export type LogLevel = (typeof logLevels)[number]
 
-export type LogLine = JsonObject & { readonly time?: never; readonly level?: never }
+export type LogLine = JsonObject & {
+  /** What happened, as a short sentence without a full stop. */
+  readonly msg: string
+  /** @default "info" */
+  readonly level?: LogLevel
+  /** Added by the writer. */
+  readonly time?: never
+}
 
 export type Log = (line: LogLine) => void

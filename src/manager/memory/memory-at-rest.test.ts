@@ -20,7 +20,7 @@ function stage() {
 }
 
 describe('memory at rest', () => {
-  it('is collected when nothing has waited or run twice in a row, and never while something does', async () => {
+  it('is collected after two idle samples in a row, and never while keys wait or run', async () => {
     const { clock, state, small } = stage()
     await clock.advance(10_000)
     expect(state.collected).toBe(0)
@@ -32,7 +32,7 @@ describe('memory at rest', () => {
     small.close()
   })
 
-  it('is left alone until much more has been taken', async () => {
+  it('is left alone until it has grown considerably', async () => {
     const { clock, state, small } = stage()
     state.isIdle = true
     await clock.advance(3000)
@@ -53,7 +53,7 @@ describe('memory at rest', () => {
     expect(state.collected).toBe(0)
   })
 
-  it('can be collected for real: unreferenced memory is gone', async () => {
+  it('can be collected for real: unreferenced memory is freed', async () => {
     const clock = virtualClock()
     const freed = Promise.withResolvers<void>()
     const registry = new FinalizationRegistry(() => freed.resolve())

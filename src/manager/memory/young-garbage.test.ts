@@ -20,7 +20,7 @@ function stage() {
 }
 
 describe('young garbage', () => {
-  it('is collected a while after a run, once for several that end together', async () => {
+  it('is collected a while after a run, once for concurrent runs', async () => {
     const { clock, state, garbage } = stage()
     for (let run = 0; run < 3; run++) garbage.ended()
     await clock.advance(4)
@@ -41,7 +41,7 @@ describe('young garbage', () => {
     expect(state.collected).toBe(1)
   })
 
-  it('is left alone where there is little of it', async () => {
+  it('is left alone while it is small', async () => {
     const { clock, state, garbage } = stage()
     state.young = 1e6
     garbage.ended()
@@ -57,7 +57,7 @@ describe('young garbage', () => {
     expect(state.collected).toBe(0)
   })
 
-  it('can be collected for real: the nursery is all but empty then', async () => {
+  it('can be collected for real: the young generation is almost empty then', async () => {
     const clock = virtualClock()
     const garbage = keepYoung({ clock, isIdle: () => true, leastBytes: 1 })
     const collect = async (): Promise<void> => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { Secret } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { type Activity, createActivity, type Standing } from './activity.ts'
 import { readReport } from './report.ts'
-import type { LaneState } from '../schedule/scheduler.ts'
+import type { LaneState } from '../schedule/lane.ts'
 
 const idle: LaneState = { waiting: 0, running: 0, runs: [], places: 8, later: 0, isPaused: false, heldBy: 'nothing' }
 const calm: Ledger = {
@@ -45,7 +45,7 @@ function open(): {
   const clock = virtualClock(0)
   const activity = createActivity({ clock })
   const report: ReturnType<typeof open>['report'] = (more) =>
-    activity.report({ lanes: new Map([['cache', idle]]), feeds: [], ...more })
+    activity.report({ lanes: new Map([['cache', idle]]), informers: [], ...more })
   return { clock, activity, report }
 }
 
@@ -55,7 +55,7 @@ describe('activity', () => {
     activity.note(busy)
     activity.note(calm)
     const [operator] = report().operators
-    expect(operator?.deeds).toEqual([
+    expect(operator?.recentRuns).toEqual([
       {
         at: 7,
         id: 'a1',
@@ -71,14 +71,14 @@ describe('activity', () => {
     expect(operator?.state).toBe('idle')
   })
 
-  it('counts the same failure instead of forgetting what was before, and forgets it when it is over', async () => {
+  it('counts repeated failures instead of dropping earlier runs, and resets with success', async () => {
     const { clock, activity, report } = open()
     activity.note(busy)
     for (let time = 0; time < 50; time++) activity.note(failing)
     expect(report().operators[0]).toMatchObject({
       state: 'failing',
       failing: 1,
-      deeds: [
+      recentRuns: [
         { outcome: 'failed', times: 50, why: 'Forbidden: no' },
         { done: ['corrected deployment (spec.replicas)'] },
       ],
@@ -113,7 +113,7 @@ describe('activity', () => {
     expect(finding?.fields?.length).toBeLessThan(50)
   })
 
-  it('stays small, however long it goes on', () => {
+  it('has bounded size', () => {
     const { activity, report } = open()
     for (let turn = 0; turn < 5000; turn++) {
       activity.note({
@@ -134,15 +134,15 @@ describe('activity', () => {
     expect(JSON.stringify(report()).length).toBeLessThan(40_000)
   })
 
-  it('counts changes that wake, not what comes by itself', () => {
+  it('counts changes that trigger, not resyncs', () => {
     const { activity, report } = open()
     for (const cause of ['change', 'change', 'retry', 'resync'] as const) activity.added('cache', cause, true)
     expect(report().operators[0]?.cost.events).toBe(2)
   })
 
-  it('has a balance: what the process takes, and each operator’s part of it', async () => {
+  it('attributes the resources of the process to its operators', async () => {
     const { clock, report } = open()
-    const feed = {
+    const informer = {
       resource: Secret,
       freshness: { state: 'synced', since: 0 },
       watches: 1,
@@ -154,18 +154,18 @@ describe('activity', () => {
         { consumer: 'other', objects: 2, bytes: 1e9 },
       ],
     } as const
-    const standing = { feeds: [feed], usage: { cpuMs: 10, bytes: 4e9, peakBytes: 5e9, requests: 7 } }
+    const standing = { informers: [informer], usage: { cpuMs: 10, bytes: 4e9, peakBytes: 5e9, requests: 7 } }
     report(standing)
     await clock.advance(10_000)
-    const { process, operators, feeds } = report(standing)
+    const { process, operators, informers } = report(standing)
     expect(process).toMatchObject({ gbSeconds: 40, peakBytes: 5e9, watches: 1, requests: 7, cpuMs: 10 })
     expect(operators[0]?.cost).toMatchObject({ gbSeconds: 10, bytes: 1e9, aloneBytes: 2e9 })
-    expect(feeds).toEqual([
+    expect(informers).toEqual([
       { resource: 'secrets/v1', state: 'synced', since: 0, watches: 1, objects: 2, bytes: 2e9, consumers: 2 },
     ])
   })
 
-  it('is plain JSON, and what is no report is none', () => {
+  it('is plain JSON, and an invalid report is rejected', () => {
     const { activity, report } = open()
     activity.note(busy)
     const text = JSON.stringify(report())

@@ -5,7 +5,7 @@
  */
 import type { InformerReport } from '../../cache/shared-cache.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { cutText } from '../../kube/hidden-text.ts'
+import { cutText } from '../../kube/text/hidden-text.ts'
 import { formatResource } from '../../kube/kind.ts'
 import { doneIn, type Ledger, outcomeOf } from '../../operator/ledger.ts'
 import {
@@ -21,16 +21,18 @@ import {
 import { describeFinding, describeObject, type Finding } from '../findings/finding.ts'
 import type { HealthReport } from './health.ts'
 import type {
-  Deed,
-  FeedSummary,
+  RunSummary,
+  InformerSummary,
   FindingSummary,
   LeaseReport,
+  ConfigurationReport,
   PostReport,
   ManagerReport,
+  ProcessNeighbour,
   OperatorReport,
   OperatorState,
 } from './report.ts'
-import type { LaneObserver, LaneState } from '../schedule/scheduler.ts'
+import type { LaneObserver, LaneState } from '../schedule/lane.ts'
 
 export interface Activity extends LaneObserver {
   /** A reconcile has ended. `as`: the operator's name in this manager. @default its own name */
@@ -46,29 +48,30 @@ export interface Activity extends LaneObserver {
 export interface Standing {
   readonly lanes: ReadonlyMap<string, LaneState>
   /** Of all clusters. */
-  readonly feeds: readonly InformerReport[]
+  readonly informers: readonly InformerReport[]
   /** Of the cluster of one operator, where there are several. @default all */
-  readonly feedsOf?: (lane: string) => readonly InformerReport[]
+  readonly informersOf?: (lane: string) => readonly InformerReport[]
   /** `processUsage()` of `process-usage.ts`; without it, the process costs nothing. */
   readonly usage?: ProcessUsage
   readonly health?: HealthReport
   readonly leases?: readonly LeaseReport[]
   readonly posts?: readonly PostReport[]
+  readonly configuration?: ConfigurationReport | undefined
   readonly replica?: string
   /** What else runs in this process: `an embedded cluster`. */
-  readonly beside?: string
+  readonly beside?: ProcessNeighbour
 }
 
 interface Kept {
   cost: Cost
-  deeds: readonly Deed[]
+  recentRuns: readonly RunSummary[]
   findings: readonly FindingSummary[]
   found: number
   /** CRs whose last reconcile failed, and until when that is reported. */
   readonly failing: Map<string, number>
 }
 
-const mostDeeds = 20
+const mostRecentRuns = 20
 const mostFindings = 20
 const mostWords = 300
 /** Longest message of a finding. */
@@ -89,19 +92,19 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
   const of = (name: string): Kept => {
     const known = operators.get(name)
     if (known) return known
-    const made: Kept = { cost: noCost(clock.now()), deeds: [], findings: [], found: 0, failing: new Map() }
+    const made: Kept = { cost: noCost(clock.now()), recentRuns: [], findings: [], found: 0, failing: new Map() }
     operators.set(name, made)
     return made
   }
 
-  const sample = ({ lanes, feeds, feedsOf = () => feeds, usage }: Standing): void => {
+  const sample = ({ lanes, informers, informersOf = () => informers, usage }: Standing): void => {
     const now = clock.now()
     for (const name of lanes.keys()) {
       const kept = of(name)
       // An operator that serves several clusters is called `memcached@west` here; caches know it by its own name.
-      kept.cost = sampleMemory(kept.cost, feedsOf(name), name.split('@', 1)[0]!, now)
+      kept.cost = sampleMemory(kept.cost, informersOf(name), name.split('@', 1)[0]!, now)
     }
-    const watches = feeds.reduce((sum, feed) => sum + feed.watches, 0)
+    const watches = informers.reduce((sum, informer) => sum + informer.watches, 0)
     processCost = sampleProcess(processCost, usage, watches, now)
   }
 
@@ -115,8 +118,8 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
       const { key, failure, requeueAfterMs = 0 } = ledger
       kept.failing.delete(key)
       if (failure && kept.failing.size < mostFailing) kept.failing.set(key, now + requeueAfterMs + forgetMs)
-      const deed = deedOf(ledger, now)
-      if (deed) kept.deeds = remember(kept.deeds, deed)
+      const run = runSummaryOf(ledger, now)
+      if (run) kept.recentRuns = remember(kept.recentRuns, run)
     },
     find(finding, as = finding.operator) {
       const kept = of(as)
@@ -133,7 +136,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     sample,
     report(standing) {
       sample(standing)
-      const { lanes, feeds, health, leases = [], posts, replica, beside } = standing
+      const { lanes, informers, health, leases = [], posts, configuration, replica, beside } = standing
       return {
         version: 1,
         at: clock.now(),
@@ -141,10 +144,11 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
         ...(replica !== undefined && { replica }),
         isReady: health?.isReady ?? true,
         problems: health?.problems ?? [],
+        ...(configuration && { configuration }),
         operators: [...lanes]
           .toSorted(([one], [other]) => (one < other ? -1 : 1))
           .map(([name, lane]) => operatorReport(name, lane, of(name), clock.now())),
-        feeds: feeds.map(feedSummary),
+        informers: informers.map(informerSummary),
         leases,
         ...(posts && { posts }),
         process: processCost,
@@ -167,7 +171,7 @@ function findingSummary(finding: Finding): FindingSummary {
 }
 
 /** Undefined when the reconcile did nothing worth reporting. */
-function deedOf(ledger: Ledger, now: number): Deed | undefined {
+function runSummaryOf(ledger: Ledger, now: number): RunSummary | undefined {
   const { controller, key, failure, waiting, startedAt, effort } = ledger
   const done = doneIn(ledger)
   const outcome = outcomeOf(ledger)
@@ -188,20 +192,20 @@ function deedOf(ledger: Ledger, now: number): Deed | undefined {
 }
 
 /** A repetition increases a count instead of displacing earlier entries. */
-function remember(deeds: readonly Deed[], deed: Deed): readonly Deed[] {
-  const [last, ...rest] = deeds
+function remember(recentRuns: readonly RunSummary[], run: RunSummary): readonly RunSummary[] {
+  const [last, ...rest] = recentRuns
   const isSame =
-    last?.key === deed.key &&
-    last.outcome === deed.outcome &&
-    last.why === deed.why &&
-    last.done.join() === deed.done.join()
-  return isSame ? [{ ...deed, times: last.times + 1 }, ...rest] : [deed, ...deeds].slice(0, mostDeeds)
+    last?.key === run.key &&
+    last.outcome === run.outcome &&
+    last.why === run.why &&
+    last.done.join() === run.done.join()
+  return isSame ? [{ ...run, times: last.times + 1 }, ...rest] : [run, ...recentRuns].slice(0, mostRecentRuns)
 }
 
 function operatorReport(name: string, lane: LaneState, kept: Kept, now: number): OperatorReport {
   const { waiting, running, runs, later, places, heldBy } = lane
   const ages = runs.map(({ since }) => Math.max(now - since, 0))
-  const { cost, deeds, findings, found, failing } = kept
+  const { cost, recentRuns, findings, found, failing } = kept
   for (const [key, until] of failing) if (until < now) failing.delete(key)
   return {
     name,
@@ -213,7 +217,7 @@ function operatorReport(name: string, lane: LaneState, kept: Kept, now: number):
     later,
     places,
     heldBy,
-    deeds,
+    recentRuns,
     findings: { total: found, latest: findings },
     cost,
   }
@@ -226,7 +230,7 @@ function stateOf({ isPaused, heldBy, running, waiting }: LaneState, failing: num
   return waiting > 0 ? 'waiting' : 'idle'
 }
 
-function feedSummary({ resource, freshness, watches, objects, bytes, consumers }: InformerReport): FeedSummary {
+function informerSummary({ resource, freshness, watches, objects, bytes, consumers }: InformerReport): InformerSummary {
   const { state, since, reason } = freshness
   return {
     resource: formatResource(resource),

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { Secret } from '../../kube/kinds.ts'
 import { createActivity } from './activity.ts'
 import { compareWithResident } from './cost-comparison.ts'
-import type { LaneState } from '../schedule/scheduler.ts'
+import type { LaneState } from '../schedule/lane.ts'
 
 const idle: LaneState = { waiting: 0, running: 0, runs: [], places: 8, later: 0, isPaused: false, heldBy: 'nothing' }
 const day = 86_400_000
 
 describe('a manager against separate processes', () => {
-  it('is one process, one watch and one copy, where they are many of each', async () => {
+  it('is one process, one watch and one copy instead of many', async () => {
     const clock = virtualClock(0)
     const activity = createActivity({ clock })
     const names = Array.from({ length: 10 }, (_, index) => `o${index}`)
     const standing = {
       lanes: new Map(names.map((name) => [name, idle])),
-      feeds: [
+      informers: [
         {
           resource: Secret,
           freshness: { state: 'synced', since: 0 },

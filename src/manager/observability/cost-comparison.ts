@@ -35,20 +35,22 @@ interface CostComparison {
 }
 
 export function compareWithResident(
-  { operators, process }: ManagerReport,
+  { operators, process, beside }: ManagerReport,
   overMs: number,
   { baseBytes, leaseMs, watchMs }: ResidentAssumptions = usualResident,
 ): CostComparison {
   const passed = Math.max(process.sampledAt - process.since, 1)
   const sum = (of: (cost: (typeof operators)[number]['cost']) => number): number =>
     operators.reduce((total, { cost }) => total + of(cost), 0)
+  // Like with like: the other side has no embedded cluster in its processes.
+  const neighbour = beside?.bytes ?? 0
   const bytes = sum(({ aloneBytes }) => baseBytes + aloneBytes)
   const atRest = sum(({ aloneWatches }) => overMs / leaseMs + (aloneWatches * overMs) / watchMs)
   return {
     manager: {
       processes: 1,
-      bytes: process.bytes,
-      gbSeconds: (process.gbSeconds * overMs) / passed,
+      bytes: Math.max(process.bytes - neighbour, 0),
+      gbSeconds: Math.max((process.gbSeconds * overMs) / passed - (neighbour / 1e9) * (overMs / 1000), 0),
       watches: process.watches,
       requests: Math.round((process.requests * overMs) / passed),
     },

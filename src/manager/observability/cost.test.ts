@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { InformerReport } from '../../cache/shared-cache.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { Secret } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { addEvents, addReconcile, extrapolate, noCost, sampleMemory } from './cost.ts'
 
@@ -23,7 +23,7 @@ const measured = (reads: number, cpuMs: number): Ledger => ({
   ...ledger,
   effort: { id: '1', endedAt: 0, reads, cpuMs, sent: [] },
 })
-const feeds = (bytes: number): readonly InformerReport[] => [
+const informers = (bytes: number): readonly InformerReport[] => [
   {
     resource: Secret,
     freshness: { state: 'synced', since: 0 },
@@ -39,21 +39,21 @@ const feeds = (bytes: number): readonly InformerReport[] => [
 ]
 
 describe('cost', () => {
-  it('counts what was done, not what was looked at and left alone', () => {
+  it('counts operations, not unchanged objects', () => {
     const cost = addReconcile(addEvents(noCost(0), 3), measured(5, 2))
     expect(cost).toMatchObject({ events: 3, reconciles: 1, reads: 5, writes: 2, failures: 0, cpuMs: 2 })
   })
 
-  it('is memory over time, each operator its own share', () => {
-    let cost = sampleMemory(noCost(0), feeds(1e9), 'a', 0)
-    cost = sampleMemory(cost, feeds(3e9), 'a', 10_000)
-    cost = sampleMemory(cost, feeds(0), 'a', 20_000)
+  it('is memory over time, with the share of each operator', () => {
+    let cost = sampleMemory(noCost(0), informers(1e9), 'a', 0)
+    cost = sampleMemory(cost, informers(3e9), 'a', 10_000)
+    cost = sampleMemory(cost, informers(0), 'a', 20_000)
     expect(cost.gbSeconds).toBeCloseTo(1 * 10 + 3 * 10)
     expect(cost.bytes).toBe(0)
   })
 
-  it('estimates what an operator would cache alone, without sharing', () => {
-    expect(sampleMemory(noCost(0), feeds(1000), 'a', 0)).toMatchObject({
+  it('estimates the cache of an operator that runs alone', () => {
+    expect(sampleMemory(noCost(0), informers(1000), 'a', 0)).toMatchObject({
       bytes: 1000,
       aloneBytes: 2000,
       aloneWatches: 1,

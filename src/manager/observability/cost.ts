@@ -63,8 +63,8 @@ export function addReconcile(cost: Cost, ledger: Ledger): Cost {
 }
 
 /** Cached memory costs for as long as it is cached. */
-export function sampleMemory(cost: Cost, feeds: readonly InformerReport[], consumer: string, now: number): Cost {
-  const shares = feeds.flatMap(({ consumers, bytes, objects, watches }) =>
+export function sampleMemory(cost: Cost, informers: readonly InformerReport[], consumer: string, now: number): Cost {
+  const shares = informers.flatMap(({ consumers, bytes, objects, watches }) =>
     consumers
       .filter((share) => share.consumer === consumer)
       .map((share) => ({
@@ -120,6 +120,20 @@ export interface ProcessCost {
   /** Requests sent, retries included. */
   readonly requests: number
   readonly sampledAt: number
+  readonly node?: NodeUsage
+}
+
+/** What Node reports about itself. */
+export interface NodeUsage {
+  readonly version: string
+  readonly startedAt: number
+  readonly heapUsedBytes: number
+  readonly heapTotalBytes: number
+  readonly heapLimitBytes: number
+  /** Buffers and other data outside of the heap. */
+  readonly externalBytes: number
+  /** Time that the event loop was busy since the start. */
+  readonly loopBusyMs: number
 }
 
 /** The current usage of the process. */
@@ -128,6 +142,7 @@ export interface ProcessUsage {
   readonly bytes: number
   readonly peakBytes: number
   readonly requests: number
+  readonly node?: NodeUsage
 }
 
 export function noProcessCost(now: number): ProcessCost {

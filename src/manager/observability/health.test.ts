@@ -9,8 +9,8 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import { seededRandom } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { createActivity } from './activity.ts'
 import { type HealthInput, healthReport, underWay } from './health.ts'
@@ -18,7 +18,7 @@ import { createManager } from '../hosting/manager.ts'
 import { readReport } from './report.ts'
 import { startStatusServer, type StatusServer } from './status-server.ts'
 
-const feed = (freshness: InformerReport['freshness']): InformerReport => ({
+const informer = (freshness: InformerReport['freshness']): InformerReport => ({
   resource: Secret,
   freshness,
   watches: 1,
@@ -27,21 +27,28 @@ const feed = (freshness: InformerReport['freshness']): InformerReport => ({
   bytes: 0,
   consumers: [],
 })
-const calm: HealthInput = { now: 1_000_000, feeds: [feed({ state: 'synced', since: 0 })], runs: [], turnAt: 999_999 }
+const calm: HealthInput = {
+  now: 1_000_000,
+  informers: [informer({ state: 'synced', since: 0 })],
+  runs: [],
+  turnAt: 999_999,
+}
 
 describe('health', () => {
-  it('is good while what is read is fresh and what runs ends', () => {
-    expect(healthReport(calm)).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
+  it('is good while caches are fresh and runs end', () => {
+    expect(healthReport(calm)).toMatchObject({ isAlive: true, isReady: true, problems: [], warnings: [] })
     expect(healthReport({ ...calm, runs: [{ operator: 'a', key: 'k', since: 950_000 }] }).isReady).toBe(true)
-    expect(healthReport({ ...calm, feeds: [feed({ state: 'stale', since: 990_000 })] }).isReady).toBe(true)
+    expect(healthReport({ ...calm, informers: [informer({ state: 'stale', since: 990_000 })] }).isReady).toBe(true)
   })
 
-  it('is not, with the reason, when a cache is empty or stale for long, a run is stuck, or the loop is held', () => {
+  it('is bad, with the reason, when a cache is empty or stale for long, a run is stuck, or the event loop is blocked', () => {
     const report = (more: Partial<HealthInput>): readonly string[] => healthReport({ ...calm, ...more }).problems
-    expect(report({ feeds: [feed({ state: 'stale', since: 0, reason: 'no answer' })] })).toEqual([
+    expect(report({ informers: [informer({ state: 'stale', since: 0, reason: 'no answer' })] })).toEqual([
       'secrets/v1 is stale for 1000 s: no answer',
     ])
-    expect(report({ feeds: [feed({ state: 'syncing', since: 999_000 })] })).toEqual(['secrets/v1 is syncing for 1 s'])
+    expect(report({ informers: [informer({ state: 'syncing', since: 999_000 })] })).toEqual([
+      'secrets/v1 is syncing for 1 s',
+    ])
     expect(report({ runs: [{ operator: 'a', key: 'default/k', since: 0 }] })).toEqual([
       'a has been at default/k for 1000 s',
     ])
@@ -51,9 +58,9 @@ describe('health', () => {
   })
 })
 
-describe('a manager of many', () => {
+describe('a manager of several operators', () => {
   it('is ready, with a warning, while one operator or one other cluster is not', () => {
-    const elsewhere = [['edge', [feed({ state: 'stale', since: 0, reason: 'no answer' })]]] as const
+    const elsewhere = [['edge', [informer({ state: 'stale', since: 0, reason: 'no answer' })]]] as const
     const some = healthReport({ ...calm, elsewhere, standing: 2, failed: [['a', 'no such file']] })
     expect(some).toMatchObject({
       isReady: true,
@@ -80,7 +87,7 @@ describe('the status server', () => {
   let server: StatusServer | undefined
   afterEach(() => server?.close())
 
-  it('answers what it is asked, changes nothing, and says what there is', async () => {
+  it('answers its endpoints, is read-only, and lists them', async () => {
     let report = healthReport(calm)
     server = await startStatusServer({ port: 0, health: () => report, metrics: () => 'a 1\n' })
     const ask = async (path: string, method = 'GET'): Promise<readonly [number, string]> => {
@@ -90,13 +97,29 @@ describe('the status server', () => {
     expect(await ask('/readyz')).toEqual([200, 'ok'])
     report = healthReport({ ...calm, runs: [{ operator: 'a', key: 'k', since: 0 }] })
     expect(await ask('/readyz')).toEqual([503, 'a has been at k for 1000 s'])
+    expect(await ask('/readyz?verbose')).toEqual([
+      503,
+      expect.stringContaining('[-]reconciles failed: a has been at k'),
+    ])
+    report = healthReport({ ...calm, configuration: 'muster.yaml:3: unknown key "puased"' })
+    expect(await ask('/readyz')).toEqual([200, 'ok\nwarning: muster.yaml:3: unknown key "puased"'])
+    const [status, text] = await ask('/readyz?verbose=1')
+    expect([status, text.split('\n')]).toEqual([
+      200,
+      [
+        '[+]event-loop ok',
+        '[!]configuration warning: muster.yaml:3: unknown key "puased"',
+        ...['operators', 'quarantine', 'caches', 'clusters', 'reconciles'].map((name) => `[+]${name} ok`),
+        'readyz check passed',
+      ],
+    ])
     expect(await ask('/livez')).toEqual([200, 'ok'])
     expect(await ask('/metrics')).toEqual([200, 'a 1'])
     expect((await ask('/'))[0]).toBe(404)
     expect(await ask('/readyz', 'POST')).toEqual([405, 'only GET'])
   })
 
-  it('cannot be crashed by a request, and does not answer a page that pretends to be local', async () => {
+  it('cannot be crashed by a request, and rejects DNS rebinding', async () => {
     const wrong = (): never => {
       throw new Error('hidden')
     }
@@ -123,7 +146,7 @@ describe('the status server', () => {
     })
   })
 
-  it('closes connections that send no whole request', async () => {
+  it('closes connections with incomplete requests', async () => {
     server = await startStatusServer({ port: 0, health: () => healthReport(calm), limits: { requestMs: 20 } })
     for (const sent of ['', 'GET /readyz HTTP/1.1\r\nhost: localhost\r\n']) {
       const { socket, ended } = await halfRequest(server.url, sent)
@@ -132,7 +155,7 @@ describe('the status server', () => {
     }
   })
 
-  it('answers while more clients than it has connections for hold half requests', async () => {
+  it('responds while more clients than its connection limit hold incomplete requests', async () => {
     server = await startStatusServer({ port: 0, health: () => healthReport(calm), limits: { connections: 4 } })
     const held = []
     for (let count = 0; count < 12; count++) held.push(await halfRequest(server.url, 'GET /readyz HTTP/1.1\r\n'))
@@ -143,7 +166,7 @@ describe('the status server', () => {
     for (const { socket } of held) socket.destroy()
   })
 
-  it('says that a manager is not ready whose cache is stale, or one of whose runs never ends', async () => {
+  it('reports a manager as not ready whose cache is stale, or one of whose runs never ends', async () => {
     const { clock, client: person, server: cluster } = embedded()
     const Stuck = defineKind({ group: 'stuck.example.com', version: 'v1', kind: 'Stuck', spec: {} })
     await person.create(crds, Stuck.crd() as unknown as UntypedObject)
@@ -193,14 +216,14 @@ describe('the status server', () => {
     const health = (): ReturnType<typeof healthReport> =>
       healthReport({
         now: clock.now(),
-        feeds: cache.report(),
+        informers: cache.report(),
         runs: underWay(manager.lanes()),
         turnAt: clock.now(),
       })
     server = await startStatusServer({
       port: 0,
       health,
-      report: () => activity.report({ lanes: manager.lanes(), feeds: cache.report(), health: health() }),
+      report: () => activity.report({ lanes: manager.lanes(), informers: cache.report(), health: health() }),
     })
     const ask = async (path: string): Promise<readonly [number, string]> => {
       const response = await fetch(`${server!.url}${path}`)

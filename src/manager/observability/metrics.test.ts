@@ -6,7 +6,9 @@ import { createActivity } from './activity.ts'
 import { createBudgetKeeper } from '../budgets/budget-keeper.ts'
 import { type Gate, gateOrder } from '../gates/order.ts'
 import { createMetrics } from './metrics.ts'
-import { createScheduler, defaultGates, type GateOptions, type SchedulerLane } from '../schedule/scheduler.ts'
+import { defaultGates, type GateOptions } from '../gates/gate-options.ts'
+import type { SchedulerLane } from '../schedule/lane.ts'
+import { createScheduler } from '../schedule/scheduler.ts'
 
 const ledger: Ledger = {
   operator: 'cache',
@@ -53,14 +55,14 @@ describe('metrics', () => {
     expect(text).toContain('reconcile_time_seconds_count{controller="cache/memcached"} 3\n')
   })
 
-  it('count what took too long: a step, or all of it where its operator is isolated', () => {
+  it('count timeouts: of a step, or of the whole reconcile of an isolated operator', () => {
     const metrics = createMetrics()
     for (const reason of ['StepTimeout', 'ReconcileTimeout', 'RequestTimeout'])
       metrics.count({ ...ledger, failure: { ...failure, reason, retry: 'transient' } }, 1)
     expect(metrics.render()).toContain('controller_runtime_reconcile_timeouts_total{controller="cache/memcached"} 2\n')
   })
 
-  it('count what passes through queues, and requests, as client-go does', () => {
+  it('count queue operations and requests, as client-go does', () => {
     const metrics = createMetrics()
     metrics.added('cache', 'change', true)
     metrics.added('cache', 'change', false)
@@ -82,7 +84,7 @@ describe('metrics', () => {
       expect(text.split('\n')).toContain(line)
   })
 
-  it('say how things stand, from the report', () => {
+  it('contain the state of the report', () => {
     const clock = virtualClock(0)
     const activity = createActivity({ clock })
     activity.note(ledger)
@@ -98,7 +100,7 @@ describe('metrics', () => {
     const leases = [{ name: 'muster', isHeld: true }]
     const report = activity.report({
       lanes: new Map([['cache', lane]]),
-      feeds: [],
+      informers: [],
       leases,
       posts: [{ name: 'late', stand: 'failed' }],
     })
@@ -117,7 +119,7 @@ describe('metrics', () => {
       expect(lines).toContain(line)
   })
 
-  it('stay bounded and readable, whatever authors call their reasons', () => {
+  it('stay bounded and readable, whatever the reasons of authors', () => {
     const metrics = createMetrics()
     const most = 3000
     for (let index = 0; index < most; index++)
@@ -143,15 +145,27 @@ describe('metrics', () => {
     )
   })
 
-  it('have no series for what never happened', () => {
-    expect(createMetrics().render()).toBe('\n')
+  it('spread the lag of the event loop over buckets', () => {
+    const metrics = createMetrics()
+    for (const ms of [0, 3, 40, 12_000]) metrics.loopLag(ms)
+    const lines = metrics.render().split('\n')
+    expect(lines).toContain('muster_event_loop_lag_seconds_bucket{le="0.005"} 2')
+    expect(lines).toContain('muster_event_loop_lag_seconds_bucket{le="10"} 3')
+    expect(lines).toContain('muster_event_loop_lag_seconds_bucket{le="+Inf"} 4')
+    expect(lines).toContain('muster_event_loop_lag_seconds_count 4')
+  })
+
+  it('have no series for events that never happened', () => {
+    const lines = createMetrics().render().trimEnd().split('\n')
+    expect(lines.filter((line) => !line.startsWith('#'))).toEqual([])
+    expect(lines).toContain('# TYPE controller_runtime_reconcile_total counter')
   })
 })
 
 interface Scene {
   readonly clock: VirtualClock
   readonly lane: SchedulerLane
-  /** Of somebody else, whose runs last. */
+  /** The lane of another operator, whose runs take long. */
   readonly other: SchedulerLane
 }
 
@@ -188,33 +202,31 @@ const closings: Readonly<Record<Gate, Closing>> = {
   share: { places: 1, close: ({ other }) => other.add('lasting') },
 }
 
-describe('a gate that holds an operator back', () => {
-  it.each(gateOrder)(
-    'is in the metrics by its name, from the lane it holds, and gone when it opens: %s',
-    async (gate) => {
-      const { gates, places = 4, close } = closings[gate]
-      const clock = virtualClock()
-      const metrics = createMetrics()
-      const scheduler = createScheduler({ clock, concurrency: places, observer: metrics })
-      const run = (key: string): Promise<void> => (key === 'lasting' ? clock.sleep(4000) : Promise.resolve())
-      const lane = scheduler.join('held', { ...defaultGates, ...gates }, run)
-      const other = scheduler.join('other', defaultGates, run)
-      const held = (): readonly string[] => {
-        const lanes = new Map([lane, other].map((each, at) => [['held', 'other'][at]!, each.state()] as const))
-        const report = createActivity({ clock }).report({ lanes, feeds: [] })
-        return metrics
-          .render(report)
-          .split('\n')
-          .filter((line) => line.startsWith('muster_lane_held'))
-      }
-      await close?.({ clock, lane, other })
-      expect(held()).toEqual([])
-      lane.add('k')
-      await clock.advance(0)
-      expect(held()).toEqual([`muster_lane_held{operator="held",gate="${gate}"} 1`])
-      for (const why of ['pause', 'standby'] as const) lane.resume(why)
-      await clock.advance(130_000)
-      expect(held()).toEqual([])
-    },
-  )
+describe('a closed gate', () => {
+  it.each(gateOrder)('is in the metrics by its name, from the lane it holds, until it opens: %s', async (gate) => {
+    const { gates, places = 4, close } = closings[gate]
+    const clock = virtualClock()
+    const metrics = createMetrics()
+    const scheduler = createScheduler({ clock, concurrency: places, observer: metrics })
+    const run = (key: string): Promise<void> => (key === 'lasting' ? clock.sleep(4000) : Promise.resolve())
+    const lane = scheduler.openLane('held', { ...defaultGates, ...gates })
+    const other = scheduler.openLane('other', defaultGates)
+    for (const each of [lane, other]) each.serve(run)
+    const held = (): readonly string[] => {
+      const lanes = new Map([lane, other].map((each, at) => [['held', 'other'][at]!, each.state()] as const))
+      const report = createActivity({ clock }).report({ lanes, informers: [] })
+      return metrics
+        .render(report)
+        .split('\n')
+        .filter((line) => line.startsWith('muster_lane_held'))
+    }
+    await close?.({ clock, lane, other })
+    expect(held()).toEqual([])
+    lane.add('k')
+    await clock.advance(0)
+    expect(held()).toEqual([`muster_lane_held{operator="held",gate="${gate}"} 1`])
+    for (const why of ['pause', 'standby'] as const) lane.resume(why)
+    await clock.advance(130_000)
+    expect(held()).toEqual([])
+  })
 })

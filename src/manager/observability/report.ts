@@ -3,7 +3,7 @@
  * console all read this one structure. It contains names, numbers and messages, and no values of Secrets.
  */
 import type { Cost, ProcessCost } from './cost.ts'
-import type { LaneState } from '../schedule/scheduler.ts'
+import type { LaneState } from '../schedule/lane.ts'
 import type { RunOutcome } from '../../operator/ledger.ts'
 
 export interface ManagerReport {
@@ -17,13 +17,31 @@ export interface ManagerReport {
   /** Problems, one line each. */
   readonly problems: readonly string[]
   readonly operators: readonly OperatorReport[]
-  readonly feeds: readonly FeedSummary[]
+  readonly informers: readonly InformerSummary[]
   readonly leases: readonly LeaseReport[]
   /** All assignments, started or not. */
   readonly posts?: readonly PostReport[]
   readonly process: ProcessCost
-  /** What else runs in this process, and counts in its cost: `an embedded cluster`. */
-  readonly beside?: string
+  readonly configuration?: ConfigurationReport
+  /** What else runs in this process, and counts in its cost. */
+  readonly beside?: ProcessNeighbour
+}
+
+export interface ProcessNeighbour {
+  /** `an embedded cluster` */
+  readonly name: string
+  /** Its memory when the manager started; comparisons leave it out. */
+  readonly bytes: number
+}
+
+/** As `metav1.Condition`: `Reconfigured` is False while the latest configuration is rejected or needs a restart. */
+export interface ManagerCondition {
+  readonly type: 'Reconfigured'
+  readonly status: 'True' | 'False'
+  readonly reason: 'InForce' | 'Rejected' | 'RestartRequired'
+  /** What is wrong and what happens meanwhile; where the configuration comes from. */
+  readonly message: string
+  readonly lastTransitionTime: string
 }
 
 export type OperatorState = 'standby' | 'paused' | 'working' | 'failing' | 'waiting' | 'idle'
@@ -43,13 +61,13 @@ export interface OperatorReport {
   readonly places: number
   readonly heldBy: LaneState['heldBy']
   /** Recent reconciles that changed something or failed, newest first. */
-  readonly deeds: readonly Deed[]
+  readonly recentRuns: readonly RunSummary[]
   readonly findings: { readonly total: number; readonly latest: readonly FindingSummary[] }
   readonly cost: Cost
 }
 
 /** The result of a reconcile. */
-export interface Deed {
+export interface RunSummary {
   readonly at: number
   /** The id of the reconcile, as in logs. */
   readonly id?: string
@@ -81,7 +99,7 @@ export interface FindingSummary {
   readonly with?: readonly string[]
 }
 
-export interface FeedSummary {
+export interface InformerSummary {
   /** `deployments.apps/v1` */
   readonly resource: string
   readonly state: string
@@ -98,6 +116,15 @@ export interface PostReport {
   readonly name: string
   /** `failed`: its start failed and is retried; `elsewhere`: another replica runs it. */
   readonly stand: 'starting' | 'standing' | 'ending' | 'failed' | 'elsewhere'
+}
+
+export interface ConfigurationReport {
+  /** The file or ConfigMap: `muster.yaml`, `ConfigMap muster/config`. */
+  readonly source: string
+  /** When the configuration in force was read. */
+  readonly readAt: number
+  /** Whether the latest content of the file or ConfigMap is in force. */
+  readonly condition: ManagerCondition
 }
 
 export interface LeaseReport {

@@ -4,9 +4,11 @@
  */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { MusterError } from '../../kube/errors.ts'
-import { isLoopback, isLoopbackHostHeader } from '../../kube/loopback.ts'
-import type { HealthReport } from './health.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { isLoopback, isLoopbackHostHeader } from '../../kube/text/loopback.ts'
+import { type HealthReport, verboseHealth } from './health.ts'
+import type { BufferedLine } from '../logging/log-buffer.ts'
 import type { ManagerReport } from './report.ts'
 
 export interface StatusServerOptions {
@@ -19,6 +21,8 @@ export interface StatusServerOptions {
   readonly metrics?: () => string
   /** The report for `muster top` and `muster cost`; not served when left out. */
   readonly report?: () => ManagerReport
+  /** The lines of the log after a sequence number, for `muster logs`; not served when left out. */
+  readonly logs?: (after: number) => readonly BufferedLine[]
   /** The files of the console, by path: see `src/console`. */
   readonly page?: (path: string) => PageFile | undefined
   readonly limits?: Partial<StatusServerLimits>
@@ -86,7 +90,9 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const isTaken = error.code === 'EADDRINUSE'
-      reject(isTaken ? new MusterError('PortTaken', `${host}:${port}: another program listens there.`) : error)
+      reject(
+        isTaken ? new MusterError(managerErrors.PortTaken, `${host}:${port}: another program listens there.`) : error,
+      )
     })
     server.listen(port, host, resolve)
   })
@@ -130,14 +136,19 @@ function respond({ method, url = '', headers }: IncomingMessage, options: Status
   if (isLoopback(options.host ?? '127.0.0.1') && !isLoopbackHostHeader(headers.host ?? ''))
     return { status: 403, body: 'ask by the name localhost' }
   try {
-    return answer(url.split('?', 1)[0] ?? '', options)
+    const [path = '', query = ''] = url.split('?', 2)
+    return answer(path, options, new URLSearchParams(query))
   } catch {
     // A request must never be able to crash the manager.
     return { status: 500, body: 'internal error' }
   }
 }
 
-function answer(path: string, { health, metrics, report, page }: StatusServerOptions): Answer {
+function answer(
+  path: string,
+  { health, metrics, report, logs, page }: StatusServerOptions,
+  query: URLSearchParams,
+): Answer {
   switch (path) {
     case '/healthz':
     case '/livez': {
@@ -145,7 +156,9 @@ function answer(path: string, { health, metrics, report, page }: StatusServerOpt
       return { status: isAlive ? 200 : 503, body: isAlive ? 'ok' : problems.join('\n') }
     }
     case '/readyz': {
-      const { isReady, problems, warnings } = health()
+      const checked = health()
+      const { isReady, problems, warnings } = checked
+      if (query.has('verbose')) return { status: isReady ? 200 : 503, body: verboseHealth(checked) }
       const reported = warnings.map((warning) => `warning: ${warning}`)
       return { status: isReady ? 200 : 503, body: [...(isReady ? ['ok'] : problems), ...reported].join('\n') }
     }
@@ -157,6 +170,10 @@ function answer(path: string, { health, metrics, report, page }: StatusServerOpt
       return report
         ? { status: 200, body: JSON.stringify(report()), type: 'application/json' }
         : { status: 404, body: 'no report here' }
+    case '/logs':
+      return logs
+        ? { status: 200, body: JSON.stringify(logs(Number(query.get('after')) || 0)), type: 'application/json' }
+        : { status: 404, body: 'no logs here' }
     default: {
       const file = page?.(path)
       return file

@@ -18,8 +18,6 @@ interface ExporterOptions {
   readonly most?: number
   /** Spans in one request. @default 512 */
   readonly bundle?: number
-  /** How long spans are collected into a batch. @default 2000 */
-  readonly everyMs?: number
   /** @default the platform's */
   readonly fetch?: typeof fetch
 }
@@ -40,12 +38,14 @@ export interface ExporterStats {
 }
 
 const timeoutMs = 10_000
+/** How long spans are collected into a batch. */
+const everyMs = 2000
 const patience: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** Longest back-off after failed requests. */
 const longestWaitMs = 60_000
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const { url, headers = {}, clock, most = 4096, bundle = 512, everyMs = 2000, fetch: send = fetch } = options
+  const { url, headers = {}, clock, most = 4096, bundle = 512, fetch: send = fetch } = options
   const resource = { attributes: attributesOf(options.resource) }
   let waiting: Span[] = []
   let exported = 0

@@ -77,8 +77,8 @@ const shown = ({ name, parentSpanId, startTimeUnixNano, endTimeUnixNano, status 
   failed: status.code === 2,
 })
 
-describe('a reconcile as a trace', () => {
-  it('has a span for the run, for each step and for each write, under the run’s own id', () => {
+describe('a trace of a reconcile', () => {
+  it('has a span for the run, for each step and for each write, under the id of the run', () => {
     const spans = spansOf(ledger)
     expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([id]))
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
@@ -102,7 +102,7 @@ describe('a reconcile as a trace', () => {
   })
 })
 
-/** A collector that answers as it is told. */
+/** A collector that answers with the status that `answer` returns. */
 async function collector(
   answer: (body: string, request: IncomingMessage) => number,
 ): Promise<{ server: Server; url: string }> {
@@ -119,8 +119,8 @@ async function collector(
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces` }
 }
 
-describe('spans on their way to a collector', () => {
-  it('go there by OTLP, in bundles, with the headers that were set', async () => {
+describe('exported spans', () => {
+  it('are sent by OTLP, in batches, with the configured headers', async () => {
     const seen: { body: string; headers: IncomingMessage['headers'] }[] = []
     const { url } = await collector((body, { headers }) => {
       seen.push({ body, headers })
@@ -149,7 +149,7 @@ describe('spans on their way to a collector', () => {
     expect(tracing.stats()).toEqual({ exported: 14, dropped: 0, waiting: 0 })
   })
 
-  it('are dropped and counted where there is no room, and kept for a collector that is away for a while', async () => {
+  it('are dropped and counted beyond the limit, and kept for a temporarily unavailable collector', async () => {
     const clock = virtualClock(0)
     let answers: (() => Response | Promise<never>)[] = []
     let asked = 0
@@ -182,7 +182,7 @@ describe('spans on their way to a collector', () => {
     expect(exporter.stats()).toMatchObject({ dropped: 14, waiting: 0, problem: 'the collector answered 400' })
   })
 
-  it('cost nothing but themselves when the collector hangs, misleads or is none', async () => {
+  it('do not affect runs when the collector hangs, redirects or is invalid', async () => {
     const clock = virtualClock(0)
     const hanging = createExporter({
       url: 'http://collector/v1/traces',
@@ -210,7 +210,7 @@ describe('spans on their way to a collector', () => {
   })
 })
 
-describe('settings of traces', () => {
+describe('tracing settings', () => {
   it('are those of every OpenTelemetry program', () => {
     expect(tracingSettings({})).toBeUndefined()
     expect(tracingSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318', OTEL_SDK_DISABLED: 'true' })).toBeUndefined()
@@ -228,7 +228,7 @@ describe('settings of traces', () => {
     ).toEqual({ url: 'https://c/x', headers: { authorization: 'Bearer abc', b: 'c=d' }, serviceName: 'mine' })
   })
 
-  it('are refused by name, and never repeated', () => {
+  it('are rejected by name, and never repeated', () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://c'
     for (const wrong of [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'ftp://hidden@c' },

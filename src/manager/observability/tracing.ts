@@ -6,8 +6,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Transport, TransportRequest } from '../../transport/transport.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { trimEnd } from '../../kube/trim-end.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { createExporter, type ExporterStats } from './tracing-exporter.ts'
 import { spansOf, traceparent } from './tracing-spans.ts'
@@ -76,7 +77,7 @@ export function tracingSettings(env: Environment): TracingSettings | undefined {
   if (isOff || !named) return undefined
   const name = own ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT'
   if (!URL.canParse(named) || !/^https?:$/.test(new URL(named).protocol))
-    throw new MusterError('InvalidConfiguration', `${name}: it must be a URL with http or https.`)
+    throw new MusterError(managerErrors.InvalidConfiguration, `${name}: it must be a URL with http or https.`)
   return {
     // The endpoint for all signals gets a path; that of traces is used as it is.
     url: own ? named : `${trimEnd(named, '/')}/v1/traces`,
@@ -89,7 +90,7 @@ export function tracingSettings(env: Environment): TracingSettings | undefined {
 function readHeaders(text: string): Readonly<Record<string, string>> {
   const wrong = (): never => {
     throw new MusterError(
-      'InvalidConfiguration',
+      managerErrors.InvalidConfiguration,
       'OTEL_EXPORTER_OTLP_HEADERS: it must be name=value, with commas between.',
     )
   }

@@ -2,10 +2,11 @@
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { CacheEvent, IndexFunction, Subscription } from '../../cache/subscription.ts'
 import type { Writer } from '../../cache/writer.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, Status } from '../../kube/object.ts'
-import { formatFields, parseFields } from '../../kube/selector.ts'
+import { formatFields, parseFields } from '../../kube/selector/selector.ts'
 import type { ObjectMap } from './mapped-object.ts'
 
 export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
@@ -57,7 +58,7 @@ export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
     const isName = field?.path === 'metadata.name' && field.operator === '=' && others.length === 0
     if (!isName || (resource.namespaced && namespaces?.length !== 1)) {
       throw new MusterError(
-        'InvalidNameMap',
+        managerErrors.InvalidNameMap,
         `Name map ${names.name}: ${formatResource(resource)} cannot be selected by fields other than metadata.name.`,
       )
     }

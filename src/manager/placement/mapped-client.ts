@@ -3,7 +3,8 @@
  * that name no object (a list, a raw request) cannot be translated, and are refused.
  */
 import type { Client, ObjectRef } from '../../client/client.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject, Status } from '../../kube/object.ts'
 import type { ObjectMap } from './mapped-object.ts'
@@ -17,7 +18,7 @@ export function mappedClient(client: Client, map: ObjectMap): Client {
   const own = <Ref extends ObjectRef>(resource: Resource, ref: Ref): Ref => map.ownRefToCluster(resource, ref)
   const refused = (what: string) => (): never => {
     throw new MusterError(
-      'NameOutsideMap',
+      managerErrors.NameOutsideMap,
       `Name map ${map.names.name}: ${what} names no object, and cannot be mapped.`,
     )
   }

@@ -4,11 +4,12 @@
  * in an object (a Secret that a Deployment mounts) stay as the author wrote them.
  */
 import { builtinResource } from '../../kube/builtin.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { formatResource, kindOf, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, OwnerReference } from '../../kube/object.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import type { NameMap } from './name-map.ts'
 import { formatName } from './name-pattern.ts'
 
@@ -33,7 +34,10 @@ export function objectMap(names: NameMap): ObjectMap {
   const meet = (resource: Resource): void => void met.set(`${resource.group} ${resource.kind}`, resource)
 
   const outside = (resource: Resource, ref: ObjectName): MusterError =>
-    new MusterError('NameOutsideMap', `Name map ${names.name} has no rule for ${resource.kind} ${formatName(ref)}.`)
+    new MusterError(
+      managerErrors.NameOutsideMap,
+      `Name map ${names.name} has no rule for ${resource.kind} ${formatName(ref)}.`,
+    )
 
   const refToCluster = <Name extends ObjectName>(resource: Resource, ref: Name): Name => {
     meet(resource)
@@ -45,7 +49,7 @@ export function objectMap(names: NameMap): ObjectMap {
   const ownRefToCluster = <Name extends ObjectName>(resource: Resource, ref: Name): Name => {
     if (!names.isShared(resource)) return refToCluster(resource, ref)
     throw new MusterError(
-      'NameOutsideMap',
+      managerErrors.NameOutsideMap,
       `Name map ${names.name}: ${formatResource(resource)} is shared by all, and ${formatName(ref)} is not for one to change.`,
     )
   }

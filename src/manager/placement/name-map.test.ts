@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { configMaps, deployments, namespaces } from '../../../test/embedded.ts'
-import { isMusterError } from '../../kube/errors.ts'
-import { ConfigMap, Node } from '../../operator/kinds.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { ConfigMap, Node } from '../../kube/kinds.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import { checkApart, type NameMap, nameMap, type NameRule } from './name-map.ts'
 import { capture, fill, formatName, parsePattern } from './name-pattern.ts'
 
@@ -12,7 +13,7 @@ const refusal = (make: () => unknown): string => {
   try {
     make()
   } catch (error) {
-    if (isMusterError(error, 'InvalidNameMap')) return error.message
+    if (isMusterError(error, managerErrors.InvalidNameMap)) return error.message
     throw error
   }
   return 'accepted'
@@ -47,7 +48,7 @@ function accepted(given: readonly NameRule[]): NameMap | undefined {
 }
 
 describe('a name map', () => {
-  it('comes back to the name that it started from, both ways', () => {
+  it('is invertible', () => {
     let tried = 0
     fc.assert(
       fc.property(rules, resource, fc.array(name, { minLength: 20, maxLength: 20 }), (given, kind, names) => {
@@ -68,7 +69,7 @@ describe('a name map', () => {
     expect(tried).toBeGreaterThan(100)
   })
 
-  it('is refused when two names would become one, and both are named: by the rules themselves they do', () => {
+  it('is rejected when two names map to one, with both names', () => {
     let refused = 0
     fc.assert(
       fc.property(rules, (given) => {
@@ -92,7 +93,7 @@ describe('a name map', () => {
     expect(refused).toBeGreaterThan(20)
   })
 
-  it('lets the first rule that matches decide, and hides what it puts in the shade', () => {
+  it('uses the first matching rule, which hides later ones', () => {
     const made = map(
       { operator: 'auth/oauth-openshift', cluster: 'hosted/oauth' },
       { operator: 'auth/*', cluster: 'hosted/auth-*' },
@@ -108,7 +109,7 @@ describe('a name map', () => {
     })
   })
 
-  it('knows in which namespaces to look, and in no more', () => {
+  it('knows the namespaces to watch, and no more', () => {
     const made = map({ operator: 'a/*', cluster: 'h/a-*' }, { operator: 'b/*', cluster: 'h2/*' })
     expect(made.namespacesFor(configMaps, undefined)).toEqual(['h', 'h2'])
     expect(made.namespacesFor(configMaps, ['a', 'c'])).toEqual(['h'])
@@ -117,7 +118,7 @@ describe('a name map', () => {
     expect(wide.namespacesFor(configMaps, ['x'])).toEqual(['h-x'])
   })
 
-  it('says what is wrong about a rule', () => {
+  it('reports invalid rules', () => {
     expect(refusal(() => map({ operator: 'a/*', cluster: 'b' }))).toBe(
       'Name map a, rule 1: "a/*" and "b" must have the same parts, and a * in the same of them.',
     )
@@ -129,14 +130,14 @@ describe('a name map', () => {
     expect(refusal(() => nameMap({ name: 'a', rules: [], shared: [ConfigMap] }))).toContain('only kinds without')
   })
 
-  it('leaves shared kinds as they are, and maps those without namespaces by rules of one part', () => {
+  it('keeps shared kinds unchanged, and maps cluster-scoped kinds by rules of one part', () => {
     const made = nameMap({ name: 'a', rules: [{ operator: '*', cluster: 'a-*' }], shared: [Node] })
     expect(made.toCluster(Node, { name: 'n' })).toEqual({ name: 'n' })
     expect(made.toCluster(namespaces, { name: 'n' })).toEqual({ name: 'a-n' })
     expect(made.toCluster(configMaps, { namespace: 'n', name: 'n' })).toBeUndefined()
   })
 
-  it('keeps away from another, or both are refused', () => {
+  it('must not overlap with another one', () => {
     const of = (host: string, cluster: string): NameMap =>
       nameMap({ name: host, rules: [{ operator: 'a/*', cluster }] })
     expect(refusal(() => checkApart([of('one', 'h-one/*'), of('two', 'h-two/*'), of('three', 'h/three-*')]))).toBe(

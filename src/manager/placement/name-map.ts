@@ -12,9 +12,10 @@
  * names to one are rejected when the map is created, and names that a more specific rule shadows are not visible. A
  * Namespace is an object like any other: an operator that creates some needs a rule for them.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import {
   capture,
   capturePart,
@@ -172,5 +173,5 @@ function clashOf(a: ReadRule, b: ReadRule): string | undefined {
 }
 
 function invalid(message: string): MusterError {
-  return new MusterError('InvalidNameMap', message)
+  return new MusterError(managerErrors.InvalidNameMap, message)
 }

@@ -2,7 +2,7 @@
  * Name patterns: `openshift-authentication/oauth-*`. A pattern has one part for cluster-scoped kinds and two for
  * namespaced ones; `*` may stand once in each part, for one character or more.
  */
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 
 export interface NamePattern {
   /** Absent: for cluster-scoped kinds. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { app, App, appOperator, type AppController } from '../../../test/kit.ts'
+import { app, App, appOperator, type AppController } from '../../../test/app-operator.ts'
 import { crds, namespaces } from '../../../test/embedded.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -10,11 +10,11 @@ import { createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { exactly, referenced } from '../../operator/input.ts'
-import { ConfigMap, Secret, Service } from '../../operator/kinds.ts'
+import { exactly, referenced } from '../../operator/view/input.ts'
+import { ConfigMap, Secret, Service } from '../../kube/kinds.ts'
 import { inRole } from '../../operator/placement-role.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import type { ObjectOf } from '../../operator/typed-resource.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { type OperatorHost, hostOperator } from '../hosting/host.ts'
 import { actingAs, impersonationOf } from '../run/identity.ts'
 import { actingOn, type Cluster, mapNames } from './cluster.ts'
@@ -32,7 +32,7 @@ const service = defineDependent({
   kind: inRole(Service, 'userWorkload'),
   initial: { spec: { ports: [{ port: 80 }] } },
 })
-const spread: AppController = { resources: [config, secret, service] }
+const spread: AppController = { dependents: [config, secret, service] }
 
 let clock: VirtualClock
 let host: OperatorHost | undefined
@@ -91,7 +91,7 @@ describe('a placement', () => {
     for (const { client } of [configuration, management, userWorkload]) expect(await held(client)).toEqual([])
   })
 
-  it('is one cluster where it stands alone', async () => {
+  it('is one cluster in the standalone case', async () => {
     clock = virtualClock()
     const one = cluster('one')
     expect(place(appOperator(spread), standalone(one))).toBe(one)
@@ -106,7 +106,7 @@ describe('a placement', () => {
     const [configuration, other] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
     const transport = actingAs(other.client.transport, impersonationOf({ namespace: 'default', name: 'nobody' }))
     const management = actingOn(other, createClient({ transport, clock, random: seededRandom(5) }))
-    const spoken = { ...spread, resources: [config, secret] }
+    const spoken = { ...spread, dependents: [config, secret] }
     await run(spoken, { configuration, management, userWorkload: configuration })
     await configuration.client.create(App, app('a'))
     await clock.advance(1000)
@@ -116,7 +116,7 @@ describe('a placement', () => {
     })
   })
 
-  it('follows exact names and references under other names, and none that leads out of them', async () => {
+  it('maps exact names and references, and rejects references outside the map', async () => {
     clock = virtualClock()
     const real = cluster('c')
     const names = nameMap({ name: 'h', rules: [{ operator: 'default/*', cluster: 'hosted/d-*' }] })
@@ -158,12 +158,12 @@ describe('a placement', () => {
     expect(await seen('d-b')).toBe('X1s')
   })
 
-  it('refuses a kind in two roles', () => {
+  it('rejects a kind in two roles', () => {
     clock = virtualClock()
     const [configuration, management] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
     const placement: Placement = { configuration, management, userWorkload: management }
-    const twice = appOperator({ resources: [config], reads: [inRole(ConfigMap, 'management')] })
+    const twice = appOperator({ dependents: [config], reads: [inRole(ConfigMap, 'management')] })
     expect(() => place(twice, placement)).toThrow('kit has configmaps/v1 in two roles, configuration and management')
-    expect(place(appOperator({ resources: [config] }), placement)).not.toBe(configuration)
+    expect(place(appOperator({ dependents: [config] }), placement)).not.toBe(configuration)
   })
 })

@@ -2,9 +2,10 @@
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Writer } from '../../cache/writer.ts'
 import type { Client } from '../../client/client.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type GroupVersionKind, type Resource } from '../../kube/kind.ts'
-import { chainOf, inputOf } from '../../operator/input.ts'
+import { chainOf, inputOf } from '../../operator/view/input.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
 import type { Cluster } from './cluster.ts'
@@ -50,7 +51,10 @@ function placedCache(clusters: readonly Cluster[], at: (resource: Resource) => C
     subscribe: (resource, options) => at(resource).cache.subscribe(resource, options),
     writer(consumer, through) {
       if (through) {
-        throw new MusterError('InvalidPlacement', 'Set the identity of each cluster with actingOn before placing it.')
+        throw new MusterError(
+          managerErrors.InvalidPlacement,
+          'Set the identity of each cluster with actingOn before placing it.',
+        )
       }
       const writers = new Map(clusters.map((cluster) => [cluster, cluster.cache.writer(consumer)]))
       return placedWriter((resource) => writers.get(at(resource))!)
@@ -78,9 +82,9 @@ function placedWriter(of: (resource: Resource) => Writer): Writer {
 
 function checkRoles({ name, controllers }: Operator): void {
   const roles = new Map<string, PlacementRole>()
-  const kinds = controllers.flatMap(({ kind, resources, options: { reads = [], writes = [] } }) => [
+  const kinds = controllers.flatMap(({ kind, dependents, options: { reads = [], writes = [] } }) => [
     kind,
-    ...resources.map((resource) => resource.kind),
+    ...dependents.map((resource) => resource.kind),
     ...[...reads, ...writes].flatMap((each) => chainOf(inputOf(each))).map(({ resource }) => resource),
   ])
   for (const resource of kinds) {
@@ -88,7 +92,10 @@ function checkRoles({ name, controllers }: Operator): void {
     const role = placementRoleOf(resource)
     const other = roles.get(kind) ?? role
     if (other !== role) {
-      throw new MusterError('InvalidPlacement', `Operator ${name} has ${kind} in two roles, ${other} and ${role}.`)
+      throw new MusterError(
+        managerErrors.InvalidPlacement,
+        `Operator ${name} has ${kind} in two roles, ${other} and ${role}.`,
+      )
     }
     roles.set(kind, role)
   }

@@ -4,11 +4,11 @@
  * server has defaulted before and would default again are kept.
  */
 import { applyObject } from '../../kube/apply/apply.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { typingOf } from '../../operator/desired.ts'
+import { typingOf } from '../../operator/dependent/desired.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
 
 interface AssumptionOptions {
@@ -38,6 +38,16 @@ export function assume(
     if (finalizers.length === 0 && live.metadata.deletionTimestamp !== undefined) return undefined
     return stamped(live, { ...live, metadata: { ...live.metadata, finalizers } })
   }
+  if (mutation.verb === 'marks') {
+    if (!live) return undefined
+    const { labels = {}, annotations = {} } = live.metadata
+    const metadata = {
+      ...live.metadata,
+      labels: changed(labels, mutation.labels),
+      annotations: changed(annotations, mutation.annotations),
+    }
+    return stamped(live, { ...live, metadata })
+  }
   const { schema, definitions } = typingOf(mutation.resource)
   const after = applyObject<UntypedObject>({
     live,
@@ -62,6 +72,15 @@ export function assume(
       ...('spec' in after && { generation: 1 }),
     },
   }
+}
+
+function changed(
+  before: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string | null>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries({ ...before, ...changes }).flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
+  )
 }
 
 /** A change gets a new resourceVersion, and a new generation if it changes more than metadata and status. */

@@ -13,16 +13,17 @@ import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { equalJson, type JsonObject } from '../../kube/json.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatApiVersion, formatResource, type Resource } from '../../kube/kind.ts'
-import { nearest } from '../../kube/nearest.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { Controller } from '../../operator/controller.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { offline } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
-import { type Memory, noMemory, type Situation } from '../../operator/reconcile.ts'
+import { type Memory, noMemory } from '../../operator/reconcile.ts'
 import {
   type InputChange,
   readConcerns,
@@ -30,9 +31,10 @@ import {
   openView,
   type ViewRead,
   type ViewSource,
-} from '../../operator/view.ts'
+} from '../../operator/view/view.ts'
 import { runReconcile } from '../run/run-reconcile.ts'
 import { isPausedObject } from '../run/paused.ts'
+import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
 import { assume } from './assumption.ts'
 import { type FieldChange, fieldChanges } from './field-change.ts'
 import { mask, maskText, meetSecrets, noting } from './mask.ts'
@@ -90,7 +92,7 @@ export interface PlannedCr {
 }
 
 /** One CR of one controller. */
-interface Task {
+interface PlanTarget {
   readonly controller: Controller
   readonly key: string
 }
@@ -102,32 +104,43 @@ const mostRuns = 16
 export async function dryRun(options: DryRunOptions): Promise<OperatorPlan> {
   const { operator, clock = systemClock } = options
   const { source: base, close } = await openCaches(options)
+  const tasks = createTaskRunner({ clock, hold: (_key, work) => work() })
   try {
-    return await walk(options, base, operator.config?.read(options.config ?? {}) ?? {}, clock)
+    return await walk(options, base, operator.config?.read(options.config ?? {}) ?? {}, clock, tasks)
   } finally {
+    await tasks.close()
     close()
   }
 }
 
-async function walk(options: DryRunOptions, base: ViewSource, config: unknown, clock: Clock): Promise<OperatorPlan> {
+async function walk(
+  options: DryRunOptions,
+  base: ViewSource,
+  config: unknown,
+  clock: Clock,
+  tasks: TaskRunner,
+): Promise<OperatorPlan> {
   const { operator, crs } = options
   // Loaded on demand: the defaults of all built-in kinds.
   const { filledIn } = await import('./filling.ts')
   const overlay = overlayOn(base)
   const secrets = meetSecrets()
   const source = noting(overlay, secrets)
-  const tasks = new Map<string, Task>()
+  const targets = new Map<string, PlanTarget>()
   const runs = new Map<string, number>()
   const memories = new Map<string, Memory>()
   const reads = new Map<string, readonly ViewRead[]>()
   const found = new Map<string, PlannedCr>()
-  const written = new Map<string, { readonly resource: Resource; readonly name: ObjectName; readonly task: Task }>()
+  const written = new Map<
+    string,
+    { readonly resource: Resource; readonly name: ObjectName; readonly target: PlanTarget }
+  >()
   const due = new Set<string>()
 
-  const idOf = ({ controller, key }: Task): string => `${controller.name} ${key}`
-  const add = (task: Task): void => {
-    const id = idOf(task)
-    tasks.set(id, task)
+  const idOf = ({ controller, key }: PlanTarget): string => `${controller.name} ${key}`
+  const add = (target: PlanTarget): void => {
+    const id = idOf(target)
+    targets.set(id, target)
     due.add(id)
   }
 
@@ -137,25 +150,27 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
     const object = change.after ?? change.before
     for (const controller of operator.controllers) {
       if (!object || formatResource(controller.kind) !== formatResource(change.resource)) continue
-      const task = { controller, key: overlayKey(object.metadata) }
+      const target = { controller, key: overlayKey(object.metadata) }
       const isNew = change.before === undefined
-      if (idOf(task) !== by && (isNew || tasks.has(idOf(task)))) add(task)
+      if (idOf(target) !== by && (isNew || targets.has(idOf(target)))) add(target)
     }
   }
 
-  const assumed = (wave: Wave, task: Task): readonly MutationOutcome[] =>
+  const assumed = (wave: Wave, target: PlanTarget): readonly MutationOutcome[] =>
     wave.map((mutation): MutationOutcome => {
       const { resource } = mutation
       const name = mutationName(mutation)
       const before = overlay.get(resource, name) as UntypedObject | undefined
+      // The caches of a dry run hold all objects of a kind, the view shows those of the operator.
+      if (before && mutation.verb === 'apply' && mutation.why === 'missing') return { result: 'exists', object: before }
       try {
         const after = assume(mutation, before, { fieldManager: operator.name, now: clock.now(), fill: filledIn })
         if (after !== before) {
           overlay.write(resource, name, after)
           secrets.note(after)
           const place = `${formatResource(resource)} ${overlayKey(name)}`
-          if (!written.has(place)) written.set(place, { resource, name, task })
-          dispatch({ resource, before, after }, idOf(task))
+          if (!written.has(place)) written.set(place, { resource, name, target })
+          dispatch({ resource, before, after }, idOf(target))
         }
         return { result: 'done', ...(after && { object: after }) }
       } catch (error) {
@@ -163,9 +178,9 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
       }
     })
 
-  const run = async (task: Task): Promise<void> => {
-    const { controller, key } = task
-    const id = idOf(task)
+  const run = async (target: PlanTarget): Promise<void> => {
+    const { controller, key } = target
+    const id = idOf(target)
     const cr = overlay.get(controller.kind, parseKey(key))
     if (!cr) return
     const at = { cr: shownKey(key), kind: controller.kind.kind, controller: controller.name }
@@ -185,6 +200,8 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
       inputs: controller.declaredInputs,
       given: { resource: controller.kind, object: cr },
     })
+    // It waits for its tasks, so there is nothing to wake.
+    const asker = tasks.openAsker(() => undefined)
     const situation = {
       operator: operator.name,
       controller,
@@ -193,24 +210,26 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
       clock,
       config,
       live: offline,
+      tasks: asker,
       memory: memories.get(id) ?? noMemory,
-    } as unknown as Situation<KubeObject>
-    const { ledger, memory } = await runReconcile(situation, (wave) => Promise.resolve(assumed(wave, task)))
+    }
+    const { ledger, memory } = await runReconcile(situation, (wave) => Promise.resolve(assumed(wave, target)))
+    asker.end('done')
     memories.set(id, memory)
     reads.set(id, view.reads)
     found.set(id, { ...at, ...outcomeOf(ledger, secrets.values) })
     if (isGoingOn(ledger)) due.add(id)
   }
 
-  for (const task of chosen(operator, base, crs)) add(task)
+  for (const target of chosen(operator, base, crs)) add(target)
   // One after the other: a plan has an order.
   for (const id of due) {
     options.signal?.throwIfAborted()
     due.delete(id)
-    await run(tasks.get(id)!)
+    await run(targets.get(id)!)
   }
 
-  const changes = [...written.values()].flatMap(({ resource, name, task }): readonly PlannedChange[] => {
+  const changes = [...written.values()].flatMap(({ resource, name, target }): readonly PlannedChange[] => {
     const [before, after] = [base.get(resource, name), overlay.get(resource, name)].map(
       (object) => object && shown(object),
     )
@@ -219,8 +238,8 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
     const isDeletion = !after || (isGoing(after) && !isGoing(before))
     return [
       {
-        cr: shownKey(task.key),
-        controller: task.controller.name,
+        cr: shownKey(target.key),
+        controller: target.controller.name,
         action: isDeletion ? 'delete' : before ? 'change' : 'create',
         object: {
           apiVersion: formatApiVersion(resource),
@@ -238,9 +257,13 @@ async function walk(options: DryRunOptions, base: ViewSource, config: unknown, c
 }
 
 /** The requested CRs. */
-function chosen({ controllers }: Operator, source: ViewSource, crs: readonly string[] | undefined): readonly Task[] {
+function chosen(
+  { controllers }: Operator,
+  source: ViewSource,
+  crs: readonly string[] | undefined,
+): readonly PlanTarget[] {
   const all = controllers.flatMap((controller) =>
-    source.list(controller.kind).map(({ metadata }): Task => ({ controller, key: overlayKey(metadata) })),
+    source.list(controller.kind).map(({ metadata }): PlanTarget => ({ controller, key: overlayKey(metadata) })),
   )
   if (!crs || crs.length === 0) return all
   return crs.flatMap((wanted) => {
@@ -252,7 +275,7 @@ function chosen({ controllers }: Operator, source: ViewSource, crs: readonly str
       all.map(({ key }) => shownKey(key)),
     )
     const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    throw new MusterError('NotFound', `there is no ${kinds} "${wanted}".${hint}`)
+    throw new MusterError(clientErrors.NotFound, `there is no ${kinds} "${wanted}".${hint}`)
   })
 }
 
@@ -303,7 +326,7 @@ async function openCaches(
   if (missing) {
     const { kind } = missing
     throw new MusterError(
-      'KindNotServed',
+      clientErrors.KindNotServed,
       `${kind.kind} (${formatResource(kind)}) is not installed: nothing can be planned.`,
     )
   }

@@ -2,13 +2,13 @@
  * Masks secrets in plans: all data of Secrets, and every text elsewhere that contains a value of a Secret that was
  * read. The two sides of a diff are masked together, so that it still shows whether they differ.
  */
-import { type Hide, hidingValues } from '../../kube/hidden-text.ts'
+import { type Hide, hidingValues } from '../../kube/text/hidden-text.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { hashAnnotation } from '../../operator/desired.ts'
-import type { ViewSource } from '../../operator/view.ts'
-import { isSecret, secretValues } from '../../operator/secrecy.ts'
+import { hashAnnotation } from '../../operator/dependent/desired.ts'
+import type { ViewSource } from '../../operator/view/view.ts'
+import { isSecret, secretValues } from '../../operator/view/secrecy.ts'
 
 export const maskedValue = '(secret)'
 export const otherMasked = '(another secret)'

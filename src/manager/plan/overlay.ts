@@ -1,7 +1,7 @@
 /** The live objects with the assumed writes on top: later waves and other controllers read them. */
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import type { ObjectName, ViewSource } from '../../operator/view.ts'
+import type { ObjectName, ViewSource } from '../../operator/view/view.ts'
 
 interface DryRunOverlay extends ViewSource {
   write(resource: Resource, name: ObjectName, object: UntypedObject | undefined): void

@@ -1,5 +1,5 @@
 /** Formats a plan for people: one unified diff per object, grouped by CR. */
-import { writeYaml } from '../../kube/yaml.ts'
+import { writeYaml } from '../../kube/yaml/yaml.ts'
 import type { OperatorPlan, PlannedChange, PlannedCr } from './dry-run.ts'
 import { type DiffLine, unified } from './unified.ts'
 

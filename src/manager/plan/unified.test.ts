@@ -31,7 +31,7 @@ function patched(before: string, lines: readonly string[]): string {
 }
 
 describe('a unified diff', () => {
-  it('turns the one text into the other', () => {
+  it('transforms one text into the other', () => {
     fc.assert(
       fc.property(text, text, fc.integer({ min: 0, max: 3 }), (before, after, context) => {
         const lines = unified(before, after, 'x', context).map((line) => line.text)
@@ -40,7 +40,7 @@ describe('a unified diff', () => {
     )
   })
 
-  it('is empty where nothing changed, and names what is not there', () => {
+  it('is empty where nothing changed, and names missing objects', () => {
     expect(unified('a\n', 'a\n', 'x')).toEqual([])
     expect(unified(undefined, 'a\n', 'x').map((line) => line.text)).toEqual([
       '--- /dev/null',
@@ -85,7 +85,7 @@ describe('field changes', () => {
     ])
   })
 
-  it('are none exactly when nothing differs but the order of named items', () => {
+  it('are empty exactly when nothing differs but the order of named items', () => {
     const json = fc.jsonValue().map((value) => value as Json)
     fc.assert(
       fc.property(json, json, (a, b) => {
@@ -122,7 +122,7 @@ describe('a mask', () => {
     })
   })
 
-  it('covers texts that hold a value of a Secret, but never how an object is called', () => {
+  it('covers texts that contain a value of a Secret, but never the name of an object', () => {
     const after = object('ConfigMap', { url: 'http://me:hunter22@db', plain: 'me' }, { name: 'hunter22' })
     expect(mask({ before: undefined, after }, new Set(['hunter22'])).after).toEqual(
       object('ConfigMap', { url: maskedValue, plain: 'me' }, { name: 'hunter22' }),

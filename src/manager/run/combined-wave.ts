@@ -10,8 +10,8 @@ import { shapeOf } from '../../kube/apply/shape.ts'
 import { equalJson, type JsonObject } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { typingOf } from '../../operator/desired.ts'
-import { differences } from '../../operator/difference.ts'
+import { typingOf } from '../../operator/dependent/desired.ts'
+import { differences } from '../../operator/dependent/difference.ts'
 import { type Mutation, mutationName, type Wave } from '../../operator/plan.ts'
 
 /** The request for some of a wave's mutations, or the reason why there is none. */
@@ -65,6 +65,10 @@ function together(a: Mutation, b: Mutation): Mutation | readonly string[] {
   if (a.verb === 'delete' && b.verb === 'delete') return a.uid === b.uid ? a : ['metadata.uid']
   if (a.verb === 'finalizers' && b.verb === 'finalizers') {
     return a.uid === b.uid && equalJson(a.finalizers, b.finalizers) ? a : ['metadata.finalizers']
+  }
+  if (a.verb === 'marks' && b.verb === 'marks') {
+    const isSame = a.uid === b.uid && equalJson(a.labels, b.labels) && equalJson(a.annotations, b.annotations)
+    return isSame ? a : ['metadata']
   }
   // One applies the object, the other deletes it.
   return ['']

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
-import { labelSelector } from '../../kube/selector.ts'
-import { ConfigMap, Namespace, Secret } from '../../operator/kinds.ts'
-import { type InputChange, readConcerns, type ViewRead } from '../../operator/view.ts'
+import { labelSelector } from '../../kube/selector/selector.ts'
+import { ConfigMap, Namespace, Secret } from '../../kube/kinds.ts'
+import { type InputChange, readConcerns, type ViewRead } from '../../operator/view/view.ts'
 import { createDispatchTable } from './dispatch-table.ts'
 
 const resources = [ConfigMap, Secret, Namespace]
@@ -41,7 +41,9 @@ const reads: fc.Arbitrary<ViewRead> = fc.oneof(
     what: fc.constant('list' as const),
     resource: fc.constantFrom(...resources),
     namespace: fc.option(namespace, { nil: undefined }),
-    labels: fc.constantFrom('', 'color=red', 'color!=red', '!color').map(labelSelector),
+    labels: fc
+      .constantFrom('', 'color=red', 'color=blue,!size', 'color in (red,blue)', 'color!=red', '!color')
+      .map(labelSelector),
   }),
   fc.record({ what: fc.constant('owned' as const), resource: fc.constantFrom(...resources), uid }),
   fc.record({ what: fc.constant('kind' as const), resource: fc.constantFrom(...resources) }),
@@ -60,7 +62,7 @@ const recordings = fc.array(
 )
 
 describe('a dispatch table', () => {
-  it('names exactly those whose last reads the change concerns', () => {
+  it('returns exactly the keys whose last reads are affected by the change', () => {
     fc.assert(
       fc.property(recordings, fc.array(changes, { minLength: 1, maxLength: 6 }), (script, all) => {
         const table = createDispatchTable()

@@ -5,9 +5,10 @@
 import { hash } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { formatTime } from '../../kube/duration.ts'
-import { isMusterError } from '../../kube/errors.ts'
-import { cutText } from '../../kube/hidden-text.ts'
+import { formatTime } from '../../kube/units/duration.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { cutText } from '../../kube/text/hidden-text.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { EventDraft } from '../../operator/ledger.ts'
@@ -112,7 +113,7 @@ export function createEventRecorder({
       await client.patch(events, { name, namespace }, change, { type: 'merge', fieldManager: operator, ...limits })
       return true
     } catch (error) {
-      if (isMusterError(error, 'NotFound')) return false
+      if (isMusterError(error, clientErrors.NotFound)) return false
       throw error
     }
   }
@@ -127,7 +128,7 @@ export function createEventRecorder({
     try {
       await client.create(events, object, { fieldManager: operator, ...limits })
     } catch (error) {
-      if (!isMusterError(error, 'AlreadyExists')) throw error
+      if (!isMusterError(error, clientErrors.AlreadyExists)) throw error
       const { name = '', namespace = '' } = object.metadata
       const before = await client.get(events, { name, namespace })
       entry.count += Number(before['count'] ?? 1)

@@ -1,21 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { configMap, type Embedded, embedded, configMaps } from '../../../test/embedded.ts'
-import { wire, type Wire } from '../../../test/kit.ts'
+import { faultyTransport, type FaultyTransport } from '../../../test/app-operator.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import type { Writer } from '../../cache/writer.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import type { Transport } from '../../transport/transport.ts'
 import { seededRandom } from '../../clock/random.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json } from '../../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { exactly, generated } from '../../operator/input.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { exactly, generated } from '../../operator/view/input.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import type { Apply, Mutation, MutationOutcome } from '../../operator/plan.ts'
 import { combine } from './combined-wave.ts'
-import { createExecutor, type Execute, type ExecutorOptions, openRun, type WriteFinding } from './executor.ts'
+import { createExecutor, type Execute, type ExecutorOptions, type WriteFinding } from './executor.ts'
 import { actingAs, impersonationOf, mintedCredentials, withCredentials } from './identity.ts'
 
 interface Bench extends Embedded {
@@ -23,7 +25,7 @@ interface Bench extends Embedded {
   readonly findings: WriteFinding[]
   readonly sent: string[]
   readonly spent: number[]
-  readonly wire: Wire
+  readonly faultyTransport: FaultyTransport
   /** Runs the clock until it is there. */
   readonly soon: <T>(promise: Promise<T>) => Promise<T>
 }
@@ -34,7 +36,7 @@ function bench(
 ): Bench {
   const on = embedded()
   const sent: string[] = []
-  const between = wire()
+  const between = faultyTransport()
   const counted = (transport: Transport): Transport => ({
     ...transport,
     send(request) {
@@ -47,15 +49,17 @@ function bench(
   const cache = createSharedCache({ client, clock: on.clock, random: seededRandom(4) })
   const findings: WriteFinding[] = []
   const spent: number[] = []
-  const execute = createExecutor({
+  const send = createExecutor({
     writer: cache.writer('kit'),
+    reader: client,
     fieldManager: 'kit',
     outputs: [ConfigMap, Secret],
     kinds: [],
     onSent: (writes) => void spent.push(writes),
-    onFinding: (finding) => void findings.push(finding),
     ...options,
   })
+  const onFinding = (finding: WriteFinding): void => void findings.push(finding)
+  const execute: Execute = (wave, run) => send(wave, { written: new Set(), ...run, onFinding })
   const soon = async <T>(promise: Promise<T>): Promise<T> => {
     let isThere = false
     const noted = promise.finally(() => (isThere = true))
@@ -63,7 +67,7 @@ function bench(
     await on.clock.until(() => isThere)
     return await noted
   }
-  return { ...on, execute, findings, sent, spent, wire: between, soon }
+  return { ...on, execute, findings, sent, spent, faultyTransport: between, soon }
 }
 
 const apply = (object: KubeObject, more: Partial<Apply> = {}): Apply => ({
@@ -77,10 +81,10 @@ const apply = (object: KubeObject, more: Partial<Apply> = {}): Apply => ({
 })
 
 const names = (outcomes: readonly MutationOutcome[]): readonly string[] =>
-  outcomes.map((outcome) => (outcome.result === 'failed' ? (outcome.error as MusterError).name : 'done'))
+  outcomes.map((outcome) => (outcome.result === 'failed' ? (outcome.error as MusterError).name : outcome.result))
 
 describe('the executor', () => {
-  it('need not have a server look for unknown fields: what is applied to a built-in kind is refused with one', async () => {
+  it('skips field validation by the server for built-in kinds, whose applies reject unknown fields', async () => {
     const { execute, soon } = bench({ fieldValidation: () => 'Ignore' })
     const mistyped = { ...configMap('a', { x: '1' }), dat: { x: '2' } } as unknown as KubeObject
     const [outcome] = await soon(execute([apply(mistyped)]))
@@ -90,7 +94,7 @@ describe('the executor', () => {
     })
   })
 
-  it('sends two applies that agree as one, and answers both with the object', async () => {
+  it('sends two applies that agree as one, and returns the object to both', async () => {
     const { execute, sent, soon, spent, client } = bench()
     const wave = [apply(configMap('a', { x: '1' })), apply(configMap('a', { y: '2' }), { subject: 'other' })]
     const outcomes = await soon(execute(wave))
@@ -102,7 +106,7 @@ describe('the executor', () => {
     expect(spent).toEqual([1])
   })
 
-  it('sends nothing of two that contradict each other, and says who disagrees about what', async () => {
+  it('sends none of two contradictory applies, and names the dependents and the field', async () => {
     const { execute, sent, findings } = bench()
     const wave = [apply(configMap('a', { x: '1' })), apply(configMap('a', { x: '2' }), { subject: 'other' })]
     expect(names(await execute(wave))).toEqual(['ContradictoryWrites', 'ContradictoryWrites'])
@@ -118,7 +122,7 @@ describe('the executor', () => {
     ])
   })
 
-  it('does not write what another of the same plan deletes', async () => {
+  it('does not write an object that the same plan deletes', async () => {
     const { execute, sent } = bench()
     const deletion: Mutation = {
       verb: 'delete',
@@ -135,17 +139,41 @@ describe('the executor', () => {
     expect(sent).toEqual([])
   })
 
+  it('creates only what does not exist: an existing object is read and reported, and nothing is written', async () => {
+    const { execute, client, findings, sent, soon } = bench()
+    const run = { written: new Set<string>() }
+    const there = await soon(client.create(ConfigMap, configMap('a', { theirs: 'x' })))
+    sent.length = 0
+    // Both without a common field, which server-side apply would merge, and with one, which is a conflict of managers.
+    for (const data of [{ ours: 'y' }, { theirs: 'y' }])
+      expect(await soon(execute([apply(configMap('a', data))], run))).toEqual([{ result: 'exists', object: there }])
+    const path = '/api/v1/namespaces/default/configmaps/a'
+    expect(sent).toEqual([`PATCH ${path}`, `GET ${path}`, `PATCH ${path}`, `GET ${path}`])
+    // The write that follows is the first one of the run.
+    await soon(execute([apply(configMap('a', { ours: 'y' }), { why: 'changed' })], run))
+    expect(findings).toEqual([])
+  })
+
+  it('reports the conflict if the existing object is gone when it is read', async () => {
+    const { execute, client, faultyTransport: between, soon } = bench()
+    await soon(client.create(ConfigMap, configMap('a')))
+    between.hinder = async ({ method }) => {
+      if (method === 'GET') await client.delete(ConfigMap, { name: 'a', namespace: 'default' })
+    }
+    expect(names(await soon(execute([apply(configMap('a'))])))).toEqual(['Conflict'])
+  })
+
   it('reports an object that several waves of one reconcile write, but not one that two reconciles write', async () => {
     const { execute, findings, soon } = bench()
-    const [one, two] = [openRun('app', 'default/a'), openRun('app', 'default/a')]
+    const [one, two] = [{ written: new Set<string>() }, { written: new Set<string>() }]
     await soon(execute([apply(configMap('a', { x: '1' }))], one))
-    await soon(execute([apply(configMap('a', { x: '2' }))], two))
+    await soon(execute([apply(configMap('a', { x: '2' }), { why: 'changed' })], two))
     expect(findings).toEqual([])
-    await soon(execute([apply(configMap('a', { x: '3' }))], two))
+    await soon(execute([apply(configMap('a', { x: '3' }), { why: 'changed' })], two))
     expect(findings).toMatchObject([{ kind: 'severalWrites', subjects: ['config'] }])
   })
 
-  it('refuses what is not declared, sends it not, and reports it', async () => {
+  it('rejects undeclared mutations without a request, and reports them', async () => {
     const { execute, sent, findings } = bench({ outputs: [Secret] })
     expect(names(await execute([apply(configMap('a'))]))).toEqual(['UndeclaredOutput'])
     expect(sent).toEqual([])
@@ -154,7 +182,7 @@ describe('the executor', () => {
     ])
   })
 
-  it('refuses an object whose name is not declared, and writes those whose names are', async () => {
+  it('rejects an object with an undeclared name, and writes declared ones', async () => {
     const outputs = [
       exactly(ConfigMap, { name: 'a', namespace: 'default' }),
       generated(ConfigMap, { prefix: 'g-', namespace: 'default' }),
@@ -173,7 +201,7 @@ describe('the executor', () => {
     ])
   })
 
-  it('has no more writes under way at once than it may', async () => {
+  it('limits concurrent writes', async () => {
     let [open, most] = [0, 0]
     const writer = {
       async apply(_: unknown, object: KubeObject) {
@@ -183,31 +211,42 @@ describe('the executor', () => {
         return object
       },
     } as unknown as Writer
-    const execute = createExecutor({ writer, fieldManager: 'kit', outputs: [ConfigMap], kinds: [], parallel: 3 })
+    const reader = embedded().client
+    const execute = createExecutor({
+      writer,
+      reader,
+      fieldManager: 'kit',
+      outputs: [ConfigMap],
+      kinds: [],
+      parallel: 3,
+    })
     const outcomes = await execute(Array.from({ length: 20 }, (_, index) => apply(configMap(`c${index}`))))
     expect(outcomes).toHaveLength(20)
     expect(most).toBe(3)
   })
 
-  it('says nothing of what a Secret holds when it is refused in words that repeat it', async () => {
+  it('masks Secret values in errors of the server', async () => {
     const on = bench()
     const metadata = { name: 's', namespace: 'default' }
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data: { password: btoa('correct horse') } }
-    on.wire.hinder = () => {
-      throw new MusterError('Forbidden', 'admission webhook "pw" denied the request: "correct horse" is too weak')
+    on.faultyTransport.hinder = () => {
+      throw new MusterError(
+        clientErrors.Forbidden,
+        'admission webhook "pw" denied the request: "correct horse" is too weak',
+      )
     }
     const [outcome] = await on.soon(on.execute([apply(secret)]))
     const { error } = outcome as { readonly error: MusterError }
     expect(error).toMatchObject({ name: 'Forbidden', message: expect.stringContaining('Secret default/s') })
     expect([error.message, String(error.cause), error.stack].join('\n')).not.toContain('horse')
-    on.wire.hinder = () => {
-      throw new MusterError('Forbidden', 'not in this namespace')
+    on.faultyTransport.hinder = () => {
+      throw new MusterError(clientErrors.Forbidden, 'not in this namespace')
     }
     expect(await on.soon(on.execute([apply(secret)]))).toMatchObject([{ error: { message: 'not in this namespace' } }])
   })
 })
 
-describe('what failed', () => {
+describe('a failed write', () => {
   const after = (times: number, error: () => MusterError): ((request: unknown) => void) => {
     let left = times
     return () => {
@@ -215,29 +254,35 @@ describe('what failed', () => {
     }
   }
 
-  it('is repeated when it may go away by itself, and is safe to repeat', async () => {
+  it('is repeated if the failure is transient and the write is safe to repeat', async () => {
     const on = bench()
-    on.wire.hinder = after(2, () => new MusterError('ConnectionLost', 'cut off'))
+    on.faultyTransport.hinder = after(2, () => new MusterError(transportErrors.ConnectionLost, 'cut off'))
     expect(names(await on.soon(on.execute([apply(configMap('a'))])))).toEqual(['done'])
     expect(on.sent).toHaveLength(3)
     // One change, however often it had to be said.
     expect(on.spent).toEqual([1])
   })
 
-  it('is not repeated for ever', async () => {
+  it('is repeated a limited number of times', async () => {
     const on = bench()
-    on.wire.hinder = after(1000, () => new MusterError('ServiceUnavailable', 'down'))
+    on.faultyTransport.hinder = after(1000, () => new MusterError(clientErrors.ServiceUnavailable, 'down'))
     expect(names(await on.soon(on.execute([apply(configMap('a'))])))).toEqual(['ServiceUnavailable'])
     expect(on.sent).toHaveLength(5)
   })
 
-  it('waits as long as the server asks, within its time; otherwise the reconcile is requeued no earlier', async () => {
+  it('waits as long as the server asks, within its deadline; otherwise the reconcile is requeued not earlier', async () => {
     const on = bench({ timeoutMs: 10_000 })
-    on.wire.hinder = after(1, () => new MusterError('TooManyRequests', 'slowly', { retryAfterMs: 5000 }))
+    on.faultyTransport.hinder = after(
+      1,
+      () => new MusterError(clientErrors.TooManyRequests, 'slowly', { retryAfterMs: 5000 }),
+    )
     const startedAt = on.clock.now()
     expect(names(await on.soon(on.execute([apply(configMap('a'))])))).toEqual(['done'])
     expect(on.clock.now() - startedAt).toBeGreaterThanOrEqual(5000)
-    on.wire.hinder = after(1, () => new MusterError('TooManyRequests', 'slowly', { retryAfterMs: 60_000 }))
+    on.faultyTransport.hinder = after(
+      1,
+      () => new MusterError(clientErrors.TooManyRequests, 'slowly', { retryAfterMs: 60_000 }),
+    )
     const [outcome] = await on.soon(on.execute([apply(configMap('a', { x: '1' }))]))
     expect(outcome).toMatchObject({ result: 'failed', error: { name: 'TooManyRequests', retryAfterMs: 60_000 } })
     expect(on.sent).toHaveLength(3)
@@ -246,7 +291,7 @@ describe('what failed', () => {
   it('is not retried after a conflict', async () => {
     const on = bench()
     await on.client.create(configMaps, configMap('a', { x: 'theirs' }))
-    const outcomes = await on.soon(on.execute([apply(configMap('a', { x: 'ours' }))]))
+    const outcomes = await on.soon(on.execute([apply(configMap('a', { x: 'ours' }), { why: 'changed' })]))
     expect((outcomes[0] as { readonly error: MusterError }).error.retry).toBe('conflict')
     expect(on.sent).toHaveLength(1)
   })
@@ -283,14 +328,14 @@ describe('the identity of an operator', () => {
       ({ client, clock }: Embedded, transport: Transport) =>
         withCredentials(transport, mintedCredentials({ client, clock, serviceAccount: account })),
     ],
-  ])('decides what it may write, not that of the manager: %s', async (_, through) => {
+  ])('decides what it may write, not the identity of the manager: %s', async (_, through) => {
     const on = bench({}, through)
     await grant(on)
     // Keys are made outside of virtual time.
     expect(names(await on.execute([apply(configMap('a')), apply(secret)]))).toEqual(['done', 'Forbidden'])
   })
 
-  it('holds on: a token is renewed before it expires, and once when it is refused', async () => {
+  it('stays valid: a token is renewed before it expires, and once when it is rejected', async () => {
     const minted: string[] = []
     const on = bench({}, ({ client, clock }, transport) =>
       withCredentials(
@@ -311,7 +356,7 @@ describe('the identity of an operator', () => {
     )
     await grant(on)
     const write = async (text: string): Promise<readonly string[]> =>
-      names(await on.execute([apply(configMap('a', { text }))]))
+      names(await on.execute([apply(configMap('a', { text }), { why: 'changed' })]))
     expect(await write('1')).toEqual(['done'])
     await on.clock.advance(470_000)
     expect(await write('2')).toEqual(['done'])
@@ -320,7 +365,7 @@ describe('the identity of an operator', () => {
     expect(await write('3')).toEqual(['done'])
     expect(minted).toHaveLength(2)
     let refusals = 1
-    on.wire.hinder = (request) => {
+    on.faultyTransport.hinder = (request) => {
       if (refusals-- > 0) Object.assign(request.headers, { authorization: 'Bearer wrong' })
     }
     await on.clock.advance(20_000)
@@ -329,11 +374,11 @@ describe('the identity of an operator', () => {
   })
 })
 
-describe('writes combined', () => {
+describe('combined writes', () => {
   const data = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('1', '2'), { maxKeys: 4 })
   const waves = fc.array(fc.tuple(fc.constantFrom('x', 'y'), data), { maxLength: 6 })
 
-  it('answer each mutation once, hold what all of them want, and contradict exactly where two values differ', () => {
+  it('return an outcome for each mutation, contain all desired values, and contradict exactly where two values differ', () => {
     fc.assert(
       fc.property(waves, (wave) => {
         const combined = combine(wave.map(([name, held]) => apply(configMap(name, held))))

@@ -13,30 +13,39 @@
  *
  * The client does the retries (`client/retry.ts`): a second loop around it would multiply them.
  */
-import type { FieldValidation, PatchOptions } from '../../client/client.ts'
+import type { Client, FieldValidation, PatchOptions } from '../../client/client.ts'
 import type { Writer } from '../../cache/writer.ts'
-import { isReleased, isStillThere } from '../../kube/deletion.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { isReleased, isStillThere } from '../../kube/meta/deletion.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { mayWrite } from '../../operator/coverage.ts'
-import { kindText } from '../../operator/entry.ts'
-import { describeInput, inputOf, type DeclaredOutput } from '../../operator/input.ts'
+import { mayWrite } from '../../operator/view/coverage.ts'
+import { kindText } from '../../operator/dependent/entry.ts'
+import { describeInput, inputOf, type DeclaredOutput } from '../../operator/view/input.ts'
 import { type Mutation, mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
 import { combine, type Combined, targetOf } from './combined-wave.ts'
 import type { WrittenObject } from '../findings/finding.ts'
 import { termOver } from '../leases/term.ts'
+import { impersonationOf } from './identity.ts'
 import { withoutSecrets } from './secret-errors.ts'
 
 export interface ExecutorOptions {
   /** Sends requests as the operator's account: see `identity.ts`. */
   readonly writer: Writer
+  /** Reads an object that exists although no informer holds it; as the operator's account, too. */
+  readonly reader: Pick<Client, 'get'>
   /** The field manager of all writes. */
   readonly fieldManager: string
   /** Kinds that the operator may write. */
   readonly outputs: readonly (Resource | DeclaredOutput)[]
   /** Kinds that the operator's controllers reconcile: it may write their status and finalizers. */
   readonly kinds: readonly Resource[]
+  /** Labels of embedded objects: the operator may write objects of any kind that carry one of them. @default none */
+  readonly embedded?: readonly string[]
   /** Concurrent writes within one wave. @default 8 */
   readonly parallel?: number
   /** Time limit of one write, including retries and Retry-After. @default the client's */
@@ -45,7 +54,6 @@ export interface ExecutorOptions {
   readonly fieldValidation?: ((resource: Resource) => FieldValidation | undefined) | undefined
   /** Called with the number of requests of each wave, whatever their result: they are charged to the allowance. */
   readonly onSent?: (writes: number) => void
-  readonly onFinding?: (finding: WriteFinding, run: WriteRun | undefined) => void
 }
 
 /** A mistake in a plan, with evidence, for the author of the operator. */
@@ -59,33 +67,37 @@ export interface WriteFinding {
   readonly message: string
 }
 
-/** One reconcile, from its first wave to its last. */
+/** One reconcile, from its first wave to its last; see `RunContext`. */
 export interface WriteRun {
-  readonly controller: string
-  /** Of the CR: `namespace/name`. */
-  readonly key: string
   /** Targets written so far; maintained by the executor. */
   readonly written: Set<string>
   /** Checked before each write: whether this replica still holds its lease. Undefined: always. */
-  readonly isHeld: (() => boolean) | undefined
-}
-
-export function openRun(controller: string, key: string, isHeld?: () => boolean): WriteRun {
-  return { controller, key, written: new Set(), isHeld }
+  readonly isHeld?: (() => boolean) | undefined
+  /** A mistake in its plan. @default ignored */
+  onFinding?(finding: WriteFinding): void
 }
 
 /** `run` groups the waves of one reconcile; without it, each wave stands for itself. */
 export type Execute = (wave: Wave, run?: WriteRun) => Promise<readonly MutationOutcome[]>
 
 export function createExecutor(options: ExecutorOptions): Execute {
-  const { writer, fieldManager, outputs, kinds, parallel = 8, timeoutMs, onSent, onFinding } = options
+  const { writer, reader, fieldManager, outputs, kinds, parallel = 8, timeoutMs, onSent } = options
   const declared = outputs.map((output) => inputOf<KubeObject, DeclaredOutput>(output))
   const reported = new Set(kinds.map(formatResource))
   const limits = timeoutMs === undefined ? {} : { timeoutMs }
+  const identityOf = ({ as }: Mutation): Pick<PatchOptions, 'impersonate'> =>
+    as ? { impersonate: impersonationOf(as).user } : {}
 
   const isDeclared = (mutation: Mutation): boolean => {
     if (mutation.verb === 'status' || mutation.verb === 'finalizers')
       return reported.has(formatResource(mutation.resource))
+    const { embedded } = mutation
+    if (embedded !== undefined && options.embedded?.includes(embedded))
+      return (
+        mutation.verb === 'delete' ||
+        mutation.verb === 'marks' ||
+        mutation.object.metadata.labels?.[embedded] !== undefined
+      )
     return mayWrite(declared, mutation.resource, mutationName(mutation))
   }
 
@@ -97,6 +109,8 @@ export function createExecutor(options: ExecutorOptions): Execute {
           fieldManager,
           fieldValidation: options.fieldValidation?.(resource),
           force: mutation.force,
+          createOnly: isCreation(mutation),
+          ...identityOf(mutation),
           ...limits,
         })
       case 'status':
@@ -113,11 +127,19 @@ export function createExecutor(options: ExecutorOptions): Execute {
         const answer = await writer.patch(resource, mutation.name, patch, patching)
         return isReleased(answer) ? undefined : answer
       }
+      case 'marks': {
+        const { uid, resourceVersion, labels, annotations } = mutation
+        const patch = { metadata: { uid, resourceVersion, labels, annotations } }
+        const patching: PatchOptions = { type: 'merge', fieldManager, ...identityOf(mutation), ...limits }
+        const answer = await writer.patch(resource, mutation.name, patch, patching)
+        return answer
+      }
       default: {
         const { uid } = mutation
         const answer = await writer.delete(resource, mutation.name, {
           preconditions: { uid },
           propagation: 'Background',
+          ...identityOf(mutation),
           ...limits,
         })
         return isStillThere(answer) ? answer : undefined
@@ -130,9 +152,20 @@ export function createExecutor(options: ExecutorOptions): Execute {
       const object = await send(mutation)
       return { result: 'done', ...(object && { object }) }
     } catch (error) {
-      // NotFound is success for a delete, and for removing a finalizer of an object that is gone already.
-      const isGone = isMusterError(error, 'NotFound') && isEnding(mutation)
+      const isTaken = isMusterError(error, clientErrors.Conflict) || isMusterError(error, kubeErrors.ApplyConflict)
+      if (isTaken && isCreation(mutation)) return await readExisting(mutation, error)
+      // NotFound is success for a delete, and for letting go an object that is gone already.
+      const isGone = isMusterError(error, clientErrors.NotFound) && isEnding(mutation)
       return isGone ? { result: 'done' } : { result: 'failed', error: withoutSecrets(error, mutation) }
+    }
+  }
+
+  /** The object that kept another one from being created. If it is gone again, the conflict stands. */
+  const readExisting = async (mutation: Mutation, conflict: unknown): Promise<MutationOutcome> => {
+    try {
+      return { result: 'exists', object: await reader.get(mutation.resource, mutationName(mutation), limits) }
+    } catch (error) {
+      return { result: 'failed', error: isMusterError(error, clientErrors.NotFound) ? conflict : error }
     }
   }
 
@@ -151,21 +184,21 @@ export function createExecutor(options: ExecutorOptions): Execute {
         same.length === 0
           ? `${fieldManager} wants to write ${name}, which it does not declare.`
           : `${fieldManager} wants to write ${placeOf(mutation)}, but declares ${same.toSorted().join(', ')} only.`
-      onFinding?.({ kind: 'undeclaredWrite', object, subjects, fields: [], message }, run)
-      return new MusterError('UndeclaredOutput', message)
+      run?.onFinding?.({ kind: 'undeclaredWrite', object, subjects, fields: [], message })
+      return new MusterError(operatorErrors.UndeclaredOutput, message)
     }
     if (contradictions.length > 0) {
       const about = contradictions.filter((path) => path !== '').join(', ') || 'whether it should exist'
       const message = `${fieldManager}: ${subjects.join(' and ')} both write ${placeOf(mutation)}, and disagree about ${about}.`
-      onFinding?.({ kind: 'severalWrites', object, subjects, fields: contradictions, message }, run)
-      return new MusterError('ContradictoryWrites', message)
+      run?.onFinding?.({ kind: 'severalWrites', object, subjects, fields: contradictions, message })
+      return new MusterError(managerErrors.ContradictoryWrites, message)
     }
     const target = targetOf(mutation)
     if (run?.written.has(target)) {
       const message = `${fieldManager}: ${subjects.join(' and ')} is written more than once in one run: ${placeOf(mutation)}.`
-      onFinding?.({ kind: 'severalWrites', object, subjects, fields: [], message }, run)
+      run?.onFinding?.({ kind: 'severalWrites', object, subjects, fields: [], message })
     }
-    run?.written.add(target)
+    if (!isFirstOfTwo(mutation)) run?.written.add(target)
     return undefined
   }
 
@@ -187,7 +220,12 @@ export function createExecutor(options: ExecutorOptions): Execute {
     const work = async (): Promise<void> => {
       for (const combined of left) {
         const mayLeave = run?.isHeld?.() ?? true
-        answer(combined, mayLeave ? await carryOut(combined.mutation) : { result: 'failed', error: termOver() })
+        const outcome: MutationOutcome = mayLeave
+          ? await carryOut(combined.mutation)
+          : { result: 'failed', error: termOver() }
+        // Nothing was written, so the next write of the object is its first.
+        if (outcome.result === 'exists') run?.written.delete(targetOf(combined.mutation))
+        answer(combined, outcome)
       }
     }
     await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
@@ -195,8 +233,20 @@ export function createExecutor(options: ExecutorOptions): Execute {
   }
 }
 
+function isCreation(mutation: Mutation): boolean {
+  return mutation.verb === 'apply' && mutation.why === 'missing'
+}
+
 function isEnding(mutation: Mutation): boolean {
-  return mutation.verb === 'delete' || (mutation.verb === 'finalizers' && mutation.why === 'removed')
+  const { verb } = mutation
+  if (verb === 'finalizers') return mutation.why === 'removed'
+  return verb === 'delete' || (verb === 'marks' && mutation.why === 'released')
+}
+
+/** An object that is replaced is deleted and created in one run, and one that is taken back is written then. */
+function isFirstOfTwo(mutation: Mutation): boolean {
+  if (mutation.verb === 'delete') return mutation.why === 'replaced'
+  return mutation.verb === 'marks' && mutation.why === 'retaken'
 }
 
 function placeOf(mutation: Mutation): string {

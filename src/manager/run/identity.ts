@@ -32,7 +32,8 @@ export function actingAs(transport: Transport, impersonation: Impersonation): Tr
   const as = impersonationHeaders(impersonation)
   const withHeaders = (request: TransportRequest): TransportRequest => ({
     ...request,
-    headers: { ...request.headers, ...as },
+    // A request may name another account, for which it is made: that of an embedded object.
+    headers: { ...as, ...request.headers },
   })
   return {
     ...transport,

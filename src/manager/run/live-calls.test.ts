@@ -28,7 +28,7 @@ describe('calls over HTTP', () => {
   // No wait between attempts takes time here; the time-outs of attempts never come.
   const impatient = { ...systemClock, sleep: () => Promise.resolve() }
 
-  it('send JSON and read the answer, whatever its status', async () => {
+  it('send JSON and read the response, whatever its status', async () => {
     const url = await serve((request, response) => {
       let body = ''
       request.on('data', (chunk) => (body += String(chunk)))
@@ -46,7 +46,7 @@ describe('calls over HTTP', () => {
     expect(answer.json()).toEqual({ method: 'POST', type: 'application/json', body: '{"a":1}' })
   })
 
-  it('are repeated where that is safe and may help, and nowhere else', async () => {
+  it('are repeated where safe and useful only', async () => {
     const seen: string[] = []
     const url = await serve((request, response) => {
       seen.push(request.method ?? '')
@@ -60,7 +60,7 @@ describe('calls over HTTP', () => {
     expect(seen).toEqual(['POST'])
   })
 
-  it('that are not answered end when their time is over, without telling what was in the address', async () => {
+  it('without a response end at their timeout, without revealing the URL', async () => {
     const asked = Promise.withResolvers<void>()
     const url = await serve(() => asked.resolve())
     const clock = virtualClock()
@@ -71,7 +71,7 @@ describe('calls over HTTP', () => {
     expect(await failure).toBe(`GET ${url}: no answer within 50 ms.`)
   })
 
-  it('do not take an answer without end', async () => {
+  it('limit the size of a response', async () => {
     const url = await serve((_, response) => {
       const chunk = Buffer.alloc(1024 * 1024)
       const pour = (): void => {
@@ -102,7 +102,7 @@ describe('calls over HTTP', () => {
       return { from, other, seen }
     }
 
-    it.each(statuses)('with %i reach no origin that is not allowed', async (status) => {
+    it.each(statuses)('with %i reach no disallowed origin', async (status) => {
       const { from, other, seen } = await redirecting(status)
       const live = createLive({ client: noClient, clock: impatient })
       for (const redirectTo of [[], [from], [`${other}0`]]) {
@@ -114,7 +114,7 @@ describe('calls over HTTP', () => {
       expect(seen).toEqual([])
     })
 
-    it.each(statuses)('with %i take no header and no body to another origin', async (status) => {
+    it.each(statuses)('with %i send no header and no body to another origin', async (status) => {
       const { from, other, seen } = await redirecting(status)
       const live = createLive({ client: noClient, clock: impatient })
       expect((await live.http({ url: from, headers, redirectTo: [other] })).body).toBe('there')
@@ -140,7 +140,7 @@ describe('calls over HTTP', () => {
       expect(answer.json()).toEqual([status < 307 ? 'GET' : 'POST', 'hush'])
     })
 
-    it('end after five redirects, and follow nothing that is no address', async () => {
+    it('end after five redirects, and follow no invalid address', async () => {
       let asked = 0
       const url = await serve((request, response) => {
         asked++
@@ -158,7 +158,7 @@ describe('calls over HTTP', () => {
       }
     })
 
-    it('do not go from HTTPS to plain HTTP', async () => {
+    it('do not downgrade from HTTPS to HTTP', async () => {
       const send = (() =>
         Promise.resolve(
           Response.json({}, { status: 302, headers: { location: 'http://a.example.com/' } }),
@@ -168,7 +168,7 @@ describe('calls over HTTP', () => {
     })
   })
 
-  it('need a network: an offline run says so', async () => {
+  it('need a network: an offline run reports that', async () => {
     expect(offline.available).toBe(false)
     await expect(offline.http({ url: 'https://user:pass@example.com/x?token=hush' })).rejects.toThrow(
       'A call to https://example.com needs a network.',
@@ -178,7 +178,7 @@ describe('calls over HTTP', () => {
 })
 
 describe('commands in containers', () => {
-  it('give back what they wrote and how they ended', async () => {
+  it('return their output and exit code', async () => {
     const client = {
       exec: (_pod, _command, options) => {
         options?.onStdout?.(Buffer.from('out'))
@@ -190,7 +190,7 @@ describe('commands in containers', () => {
     expect(await live.exec({ name: 'p' }, ['x'])).toEqual({ exitCode: 3, stdout: 'out', stderr: 'err' })
   })
 
-  it('that print without an end are ended', async () => {
+  it('with endless output are ended', async () => {
     const client = {
       exec: (_pod, _command, options) =>
         new Promise((_, reject) => {
@@ -202,7 +202,7 @@ describe('commands in containers', () => {
     await expect(running).rejects.toThrow('Pod p: yes prints more than 8388608 bytes.')
   })
 
-  it('that do not end are ended', async () => {
+  it('that do not end are ended at their timeout', async () => {
     const clock = virtualClock()
     const client = {
       exec: (_pod, _command, options) =>

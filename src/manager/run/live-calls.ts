@@ -1,7 +1,9 @@
 /** The live side effects of steps: commands in containers and HTTP calls. */
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { type HttpAnswer, type HttpCall, type Live, originOf } from '../../operator/live.ts'
 
 interface LiveOptions {
@@ -31,12 +33,18 @@ export function createLive({ client, clock, fetch: send = fetch }: LiveOptions):
         if (size <= mostBytes) chunks.push(chunk)
         else
           deadline.abort(
-            new MusterError('ExecFailed', `Pod ${pod.name}: ${command[0]} prints more than ${mostBytes} bytes.`),
+            new MusterError(
+              clientErrors.ExecFailed,
+              `Pod ${pod.name}: ${command[0]} prints more than ${mostBytes} bytes.`,
+            ),
           )
       }
       const timer = clock.after(timeoutMs, () => {
         deadline.abort(
-          new MusterError('ExecFailed', `Pod ${pod.name}: ${command[0]} did not end within ${timeoutMs} ms.`),
+          new MusterError(
+            clientErrors.ExecFailed,
+            `Pod ${pod.name}: ${command[0]} did not end within ${timeoutMs} ms.`,
+          ),
         )
       })
       try {
@@ -60,7 +68,7 @@ export function createLive({ client, clock, fetch: send = fetch }: LiveOptions):
           const answer = await attemptCall(call, method, send, clock)
           if (isLast || !passing.has(answer.status)) return answer
         } catch (error) {
-          if (isLast || isMusterError(error, 'OutsideRefused')) throw error
+          if (isLast || isMusterError(error, managerErrors.OutsideRefused)) throw error
         }
         await clock.sleep(firstWaitMs * 2 ** attempt)
       }
@@ -82,9 +90,9 @@ async function attemptCall(call: HttpCall, method: string, send: typeof fetch, c
       json: () => JSON.parse(content) as unknown,
     }
   } catch (error) {
-    if (isMusterError(error, 'OutsideRefused')) throw error
+    if (isMusterError(error, managerErrors.OutsideRefused)) throw error
     const why = deadline.signal.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error)
-    throw new MusterError('Unreachable', `${method} ${originOf(url)}: ${why}.`, { cause: error })
+    throw new MusterError(clientErrors.Unreachable, `${method} ${originOf(url)}: ${why}.`, { cause: error })
   } finally {
     timer.cancel()
   }
@@ -130,7 +138,7 @@ function redirected({ url: first, redirectTo }: HttpCall, sent: Sent, status: nu
   const to = URL.parse(location, sent.url)
   const [from, origin] = [originOf(sent.url), to ? originOf(to.href) : 'an address that cannot be read']
   const refuse = (why: string): never => {
-    throw new MusterError('OutsideRefused', `${from} redirects (${status}) to ${origin}: ${why}.`)
+    throw new MusterError(managerErrors.OutsideRefused, `${from} redirects (${status}) to ${origin}: ${why}.`)
   }
   if (!to || !/^https?:$/.test(to.protocol) || to.username !== '' || to.password !== '') {
     return refuse('this is not an address that a call can follow')

@@ -1,5 +1,5 @@
 /**
- * Pausing reconciles. There are three scopes, and the widest one that applies is reported:
+ * Pausing reconciles. There are three scopes:
  *
  * - the manager (`paused: true` in its settings): no operator runs
  * - an operator (`operators.NAME.paused: true`): none of its controllers runs
@@ -14,21 +14,6 @@
 import type { KubeObject } from '../../kube/object.ts'
 
 export const pausedLabel = 'muster.dev/paused'
-
-type Pause = 'manager' | 'operator' | 'object'
-
-/** The pauses of the settings. */
-interface PauseSettings {
-  readonly manager: boolean
-  readonly operator: boolean
-}
-
-/** The pause that applies to a CR; undefined: none. */
-export function pausedBy(cr: KubeObject, { manager, operator }: PauseSettings): Pause | undefined {
-  if (manager) return 'manager'
-  if (operator) return 'operator'
-  return isPausedObject(cr) ? 'object' : undefined
-}
 
 export function isPausedObject({ metadata }: KubeObject): boolean {
   return metadata.labels?.[pausedLabel] === 'true'

@@ -1,7 +1,6 @@
 /**
- * Measures reconciles: each gets an id, and its ledger states what it took. It wraps a `RunReconcile`, so that
- * operators in this thread and isolated ones are measured alike. Dry runs and test environments, whose ledgers must be
- * reproducible, are not measured.
+ * Measures reconciles: each gets an id, and its ledger states what it took. Operators in this thread, isolated ones and
+ * programs are measured alike. Dry runs and test environments, whose ledgers must be reproducible, are not measured.
  *
  * Processor time per reconcile: Node reports how long its event loop was busy, not for which task. So the meter samples
  * whenever a reconcile starts to compute and whenever it submits a wave, and divides the busy time in between equally
@@ -12,21 +11,17 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
-import { kindText } from '../../operator/entry.ts'
-import type { Effort, SentWrite } from '../../operator/ledger.ts'
-import type { Live } from '../../operator/live.ts'
-import { mutationName } from '../../operator/plan.ts'
-import { watchSecrets } from '../../operator/secrecy.ts'
-import type { View } from '../../operator/view.ts'
-import type { RunReconcile } from './run-reconcile.ts'
-import type { Execute } from './executor.ts'
+import { kindText } from '../../operator/dependent/entry.ts'
+import type { SentWrite } from '../../operator/ledger.ts'
+import { mutationName, type Wave } from '../../operator/plan.ts'
+import type { ObservedRun, Outcomes } from './run-observer.ts'
 
-/** Busy time of this thread's event loop: the input of `createMeter` outside of tests. */
+/** Busy time of this thread's event loop: the `busyMs` of a meter outside of tests. */
 export function loopMs(): number {
   return performance.eventLoopUtilization().active
 }
 
-interface Meter {
+interface ProcessorMeter {
   /** Starts measuring a reconcile that computes from now on. */
   open(): Metered
 }
@@ -39,7 +34,7 @@ interface Metered {
 }
 
 /** `busyMs` is the total that is divided. */
-export function createMeter(busyMs: () => number): Meter {
+export function createProcessorMeter(busyMs: () => number): ProcessorMeter {
   const atWork = new Set<{ spent: number }>()
   let seen = busyMs()
   const share = (): void => {
@@ -74,74 +69,68 @@ export function createMeter(busyMs: () => number): Meter {
   }
 }
 
-export interface MeasureOptions {
+export interface RunMeter {
+  /** A reconcile begins to compute. */
+  begin(): MeteredRun
+}
+
+/** A reconcile that is measured. */
+export type MeteredRun = Omit<ObservedRun, 'marks'>
+
+interface RunMeterOptions {
   readonly clock: Clock
   readonly random: Random
-  readonly meter: Meter
+  /** The processor time that is divided among the reconciles: `loopMs`. */
+  readonly busyMs: () => number
   /** Makes the id known to the requests of the reconcile: `Tracing.within`. @default not traced */
   readonly within?: <T>(id: string, run: () => Promise<T>) => Promise<T>
 }
 
-/** The same `RunReconcile`, whose ledgers have an `effort`. */
-export function measured(drive: RunReconcile, options: MeasureOptions): RunReconcile {
-  const { clock, random, meter, within = (_, run) => run() } = options
-  return async (situation, execute) => {
-    const id = runId(random)
-    const sent: SentWrite[] = []
-    const secrets = watchSecrets(situation.view)
-    const metered = meter.open()
-    const carryOut: Execute = async (wave, run) => {
-      metered.pause()
-      const startedAt = clock.now()
-      try {
-        const outcomes = await execute(wave, run)
-        const endedAt = clock.now()
-        for (const [index, mutation] of wave.entries()) {
-          const { subject, verb, resource } = mutation
-          const isDone = outcomes[index]?.result === 'done'
-          // The name of an existing object may be shown; a refused one could contain anything, even the value of a
-          // Secret.
-          const { name, namespace } = mutationName(mutation)
-          const told = isDone ? { name, namespace } : { name: secrets.hide(name), namespace }
-          sent.push({ subject, verb, kind: kindText(resource), name: told, startedAt, endedAt, isDone })
-        }
-        return outcomes
-      } finally {
-        metered.resume()
-      }
-    }
-    try {
-      const live = unmeasured(situation.live, metered)
-      const { ledger, memory } = await within(id, () => drive({ ...situation, view: secrets.view, live }, carryOut))
-      const reads = readsOf(situation.view)
-      const effort: Effort = { id, endedAt: clock.now(), reads, cpuMs: metered.close(), sent }
-      return { ledger: { ...ledger, effort }, memory }
-    } finally {
-      metered.close()
-    }
-  }
-}
-
-/** Live calls do not count as computing. */
-function unmeasured(live: Live, metered: Metered): Live {
-  const aside = async <T>(ask: () => Promise<T>): Promise<T> => {
-    metered.pause()
-    try {
-      return await ask()
-    } finally {
-      metered.resume()
-    }
-  }
+export function createRunMeter(options: RunMeterOptions): RunMeter {
+  const { clock, random, within = (_, run) => run() } = options
+  const processor = createProcessorMeter(options.busyMs)
   return {
-    ...live,
-    exec: (...asked) => aside(() => live.exec(...asked)),
-    http: (...asked) => aside(() => live.http(...asked)),
+    begin() {
+      const id = runId(random)
+      const sent: SentWrite[] = []
+      const metered = processor.open()
+      const aside = async <T>(work: () => Promise<T>): Promise<T> => {
+        metered.pause()
+        try {
+          return await work()
+        } finally {
+          metered.resume()
+        }
+      }
+      return {
+        within: (work) => within(id, work),
+        aside,
+        async sending(wave, hide, send) {
+          const startedAt = clock.now()
+          const outcomes = await aside(send)
+          sent.push(...sentWrites(wave, outcomes, hide, { startedAt, endedAt: clock.now() }))
+          return outcomes
+        },
+        end: (reads) => ({ id, endedAt: clock.now(), reads, cpuMs: metered.close(), sent }),
+      }
+    },
   }
 }
 
-/** Only recorded views count their reads. */
-function readsOf(view: View & { readonly reads?: readonly unknown[] }): number {
-  return view.reads?.length ?? 0
+function sentWrites(
+  wave: Wave,
+  outcomes: Outcomes,
+  hide: (text: string) => string,
+  times: Pick<SentWrite, 'startedAt' | 'endedAt'>,
+): readonly SentWrite[] {
+  return wave.map((mutation, index) => {
+    const { subject, verb, resource } = mutation
+    const isDone = outcomes[index]?.result === 'done'
+    const { name, namespace } = mutationName(mutation)
+    // The name of an existing object may be shown; a refused one could contain anything, even the value of a Secret.
+    const shown = { name: isDone ? name : hide(name), namespace }
+    return { subject, verb, kind: kindText(resource), name: shown, ...times, isDone }
+  })
 }
 
 /** 128 bits, as W3C Trace Context requires; not all zero. */

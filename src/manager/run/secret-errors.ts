@@ -2,10 +2,10 @@
  * Errors of failed Secret writes. API servers quote rejected values; the value of a Secret must not reach a condition,
  * an Event or a log, which have more readers than the Secret.
  */
-import { isMusterError, MusterError } from '../../kube/errors.ts'
-import { hidingValues } from '../../kube/hidden-text.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
+import { hidingValues } from '../../kube/text/hidden-text.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
-import { blackedOut, isSecret, secretValues } from '../../operator/secrecy.ts'
+import { blackedOut, isSecret, secretValues } from '../../operator/view/secrecy.ts'
 
 /** The error itself, unless its message contains a value of the Secret. */
 export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
@@ -18,6 +18,6 @@ export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
   const message = `Secret ${namespace}/${name} was refused; why is left out, since it repeats what the Secret holds.`
   // No `cause`: it would contain the original message.
   return isMusterError(error)
-    ? new MusterError(error.name, message, { retryAfterMs: error.retryAfterMs })
+    ? new MusterError(error, message, { retryAfterMs: error.retryAfterMs })
     : new Error(message)
 }

@@ -6,7 +6,7 @@ import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { stringifyJson } from '../../kube/json.ts'
-import { ClusterRoleBinding, Namespace, Secret, ServiceAccount } from '../../operator/kinds.ts'
+import { ClusterRoleBinding, Namespace, Secret, ServiceAccount } from '../../kube/kinds.ts'
 import { embedded } from '../../../test/embedded.ts'
 import type { ClusterSettings } from '../config/settings.ts'
 import type { Reached } from './clusters.ts'
@@ -74,8 +74,8 @@ async function reach(): Promise<Client> {
   return reached.client
 }
 
-describe('a cluster that is reached by a kubeconfig in a Secret', () => {
-  it('is reached with what the Secret holds when the server refuses what it held before', async () => {
+describe('a cluster with a kubeconfig in a Secret', () => {
+  it('uses the new content of the Secret when the server rejects the old one', async () => {
     await keep(kubeconfig(await mint('first')))
     const client = await reach()
     await client.get(Namespace, { name: 'default' })
@@ -86,24 +86,25 @@ describe('a cluster that is reached by a kubeconfig in a Secret', () => {
     expect((await Promise.all(asked)).map(({ metadata }) => metadata.name)).toEqual(asked.map(() => 'default'))
   })
 
-  it('is refused until the Secret is renewed', async () => {
+  it('is rejected until the Secret is renewed', async () => {
     await keep(kubeconfig(await mint('first')))
     const client = await reach()
     await revoke('first')
     await expect(client.get(Namespace, { name: 'default' })).rejects.toMatchObject({ name: 'Unauthorized' })
   })
 
-  it('is not followed to another server: that is another cluster', async () => {
+  it('follows another server address, with the credentials for that one', async () => {
     await keep(kubeconfig(await mint('first')))
     const client = await reach()
     await revoke('first')
-    await keep(kubeconfig('stolen', 'https://127.0.0.1:1'))
-    const failing = client.get(Namespace, { name: 'default' })
-    await expect(failing).rejects.toThrow('Secret clusters/west leads to https://127.0.0.1:1 now')
-    await expect(failing).rejects.not.toThrow('stolen')
+    await keep(kubeconfig('elsewhere', 'https://127.0.0.1:1'))
+    const failing = client.get(Namespace, { name: 'default' }, { timeoutMs: 1000 })
+    await expect(failing).rejects.toThrow('127.0.0.1:1')
+    await expect(failing).rejects.not.toThrow('elsewhere')
+    expect(reached?.address?.server).toBe('https://127.0.0.1:1')
   })
 
-  it('says what is missing in the Secret', async () => {
+  it('reports what is missing in the Secret', async () => {
     await local.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',

@@ -9,7 +9,8 @@ import type { Client } from '../../client/client.ts'
 import type { Connection, Credentials } from '../../client/connection.ts'
 import { createClient } from '../../client/create-client.ts'
 import type { FlowControl } from '../../client/flow-control.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type ClusterSettings, localCluster, type PlacementSettings, type Settings } from '../config/settings.ts'
@@ -50,7 +51,7 @@ export interface Clusters {
    */
   open(operator: Operator, settings: Settings, at: string | undefined): Promise<ClusterPlacement>
   /** Informers of the connected clusters. */
-  reports(): readonly (readonly [cluster: string, feeds: readonly InformerReport[]])[]
+  reports(): readonly (readonly [cluster: string, informers: readonly InformerReport[]])[]
   close(): Promise<void>
 }
 
@@ -114,7 +115,7 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
     const settings = Object.hasOwn(clusters, name) ? clusters[name] : undefined
     if (!settings) {
       if (name !== localCluster)
-        throw new MusterError('InvalidConfiguration', `There is no cluster ${name} in the settings.`)
+        throw new MusterError(managerErrors.InvalidConfiguration, `There is no cluster ${name} in the settings.`)
       homeLink.users++
       return homeLink
     }
@@ -236,12 +237,16 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
 
 /** Mints a token on demand, and again when it is about to expire. */
 function kubeconfigFor(clock: Clock) {
-  return ({ client, address }: Reached, { serviceAccount }: IdentitySettings): (() => Promise<string>) => {
+  return (reached: Reached, { serviceAccount }: IdentitySettings): (() => Promise<string>) => {
     let credentials: Credentials | undefined
     return async () => {
+      const { client, address } = reached
       if (!address || serviceAccount === undefined) {
         const what = address ? 'its operator has no account of its own there' : 'it is not reachable from elsewhere'
-        throw new MusterError('InvalidConfiguration', `There is no kubeconfig to the user-workload cluster: ${what}.`)
+        throw new MusterError(
+          managerErrors.InvalidConfiguration,
+          `There is no kubeconfig to the user-workload cluster: ${what}.`,
+        )
       }
       credentials ??= mintedCredentials({ client, clock, serviceAccount: objectNameOf(serviceAccount) })
       const { authorization = '' } = await credentials.headers()

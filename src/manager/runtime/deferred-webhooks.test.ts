@@ -23,7 +23,7 @@ function play(): { readonly late: DeferredWebhooks; readonly told: string[]; isB
 }
 
 describe('deferred webhooks', () => {
-  it('are started once, by the first who waits for them, with all that was set by then', async () => {
+  it('are started once, by the first waiter, with all declarations so far', async () => {
     const { late, told } = play()
     late.set('a', {})
     late.set('b', {})
@@ -35,7 +35,7 @@ describe('deferred webhooks', () => {
     expect(told.at(-1)).toBe('close')
   })
 
-  it('are tried again by the next who waits, with what was set before', async () => {
+  it('are retried by the next waiter, with the same declarations', async () => {
     const scene = play()
     const { late, told } = scene
     scene.isBroken = true

@@ -2,7 +2,8 @@
  * Starts the webhook server when the first operator with webhooks is added: until then there is no certificate, no
  * Secret and no open port.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 
 export type DeferredWebhooks = Pick<Webhooks, 'set' | 'settled' | 'delete' | 'close'>
@@ -15,7 +16,7 @@ export function deferredWebhooks(start: () => Promise<Webhooks>): DeferredWebhoo
   let isClosed = false
 
   const begin = async (): Promise<Webhooks> => {
-    if (isClosed) throw new MusterError('TransportClosed', 'Webhooks are not served any more.')
+    if (isClosed) throw new MusterError(clientErrors.TransportClosed, 'Webhooks are not served any more.')
     const starting = (started ??= start())
     try {
       serving = await starting

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { App } from '../../../test/kit.ts'
-import { defineConversion } from '../../operator/conversion.ts'
+import { App } from '../../../test/app-operator.ts'
+import { defineConversion } from '../../operator/kind/conversion.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { managerRules } from './manager-role.ts'
@@ -23,7 +23,7 @@ const conversion = defineConversion(Gate, small, {
   fromStored: ({ spec }) => ({ spec: { size: spec.width ?? 1 } }),
 })
 const operatorWith = (more: Partial<Parameters<typeof defineOperator>[0]>): Operator =>
-  defineOperator({ name: 'kit', controllers: [defineController({ for: Gate, resources: [] })], ...more })
+  defineOperator({ name: 'kit', controllers: [defineController({ for: Gate, dependents: [] })], ...more })
 
 /** Without what every manager has. */
 const quiet = { watchdog: { blockedFor: '0s' } }
@@ -38,12 +38,12 @@ function rules(operator: Operator, value: JsonObject, configMap?: string): reado
   )
 }
 
-describe('what a manager may do beside its operators', () => {
-  it('is nothing, where its settings use nothing', () => {
+describe('the role of a manager besides its operators', () => {
+  it('is empty where its settings use nothing', () => {
     expect(rules(operatorWith({}), quiet)).toEqual([])
   })
 
-  it('is its Lease, the record of the quarantine and its configuration, by name and where they are', () => {
+  it('covers its Lease, the quarantine record and its configuration, by name and namespace', () => {
     const value = {
       leaderElection: { leaderElect: true, resourceNamespace: 'ops', resourceName: 'lead' },
       watchdog: { quarantine: 'kept/apart' },
@@ -54,12 +54,26 @@ describe('what a manager may do beside its operators', () => {
       'kept/ events []: create,get,patch',
       'ops/ configmaps []: create',
       'ops/ configmaps [settings]: get,list,watch',
+      'ops/ events []: create,get,patch',
       'ops/ leases []: create',
       'ops/ leases [lead]: get,update',
     ])
   })
 
-  it('is the Leases of all replicas, where they share the work', () => {
+  it('covers reading its configuration alone, if that was installed with it', () => {
+    const { settings } = readConfiguration([{ source: 'test', value: quiet }])
+    const [placed] = managerRules({ settings, operators: [], configMap: 'ops/settings', isInstalled: true })
+    expect(placed!.rules[0]).toMatchObject({ resourceNames: ['settings'], verbs: ['get', 'list', 'watch'] })
+    const creating = placed!.rules.filter(({ verbs }) => verbs.includes('create'))
+    expect(creating.map(({ resources }) => resources)).toEqual([['events']])
+  })
+
+  it('covers the Secrets with kubeconfigs of other clusters', () => {
+    const value = { ...quiet, clusters: { west: { secret: 'fleet/west' }, east: { kubeconfig: '/east' } } }
+    expect(rules(operatorWith({}), value)).toEqual(['fleet/ secrets [west]: get'])
+  })
+
+  it('covers the Leases of all replicas, with sharding', () => {
     const value = { ...quiet, sharding: { enabled: true, namespace: 'ops' } }
     expect(rules(operatorWith({}), value)).toEqual(['ops/ leases []: create,delete,get,list,update,watch'])
   })
@@ -76,16 +90,19 @@ describe('what a manager may do beside its operators', () => {
   it.each([
     ['validates', { webhooks: [validating] }, ['mutating', removed, 'validating', kept]],
     ['mutates', { webhooks: [mutating] }, ['mutating', kept, 'validating', removed]],
-  ] as const)('of an operator that %s is its own registration, and removing the other', (_what, declared, expected) => {
-    const [first, may, second, mayToo] = expected
-    expect(rules(operatorWith(declared), quiet)).toEqual([
-      `/ ${first}webhookconfigurations [muster-kit]${may}`,
-      `/ ${second}webhookconfigurations [muster-kit]${mayToo}`,
-      ...certificates,
-    ])
-  })
+  ] as const)(
+    'for an operator that %s covers its own registration, and removing the other',
+    (_what, declared, expected) => {
+      const [first, may, second, mayToo] = expected
+      expect(rules(operatorWith(declared), quiet)).toEqual([
+        `/ ${first}webhookconfigurations [muster-kit]${may}`,
+        `/ ${second}webhookconfigurations [muster-kit]${mayToo}`,
+        ...certificates,
+      ])
+    },
+  )
 
-  it('of an operator that converts are the CRDs of those kinds, and no others', () => {
+  it('for an operator with conversions covers the CRDs of those kinds, and no others', () => {
     expect(rules(operatorWith({ conversions: [conversion] }), quiet)).toEqual([
       '/ customresourcedefinitions [gates.gates.example.com]: get,list,patch,watch',
       ...certificates,
@@ -95,7 +112,7 @@ describe('what a manager may do beside its operators', () => {
   it.each([
     ['impersonation', 'shop/ serviceaccounts [kit]: impersonate'],
     ['token', 'shop/ serviceaccounts/token [kit]: create'],
-  ])('of an operator with an account of its own is acting as that account, by %s', (by, rule) => {
+  ])('for an operator with its own account covers acting as that account, by %s', (by, rule) => {
     const value = { ...quiet, operators: { kit: { identity: { serviceAccount: 'shop/kit', by } } } }
     expect(rules(operatorWith({}), value)).toEqual([rule])
   })

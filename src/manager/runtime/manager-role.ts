@@ -8,8 +8,8 @@
  */
 import type { Resource } from '../../kube/kind.ts'
 import type { PolicyRule } from '../../kube/types/rbac/v1.ts'
-import { conversionName } from '../../operator/conversion.ts'
-import { ConfigMap, Secret, ServiceAccount } from '../../operator/kinds.ts'
+import { conversionName } from '../../operator/kind/conversion.ts'
+import { ConfigMap, Secret, ServiceAccount } from '../../kube/kinds.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { createGrants, type Grants } from '../../operator/role.ts'
 import { objectNameOf } from '../config/options-of.ts'
@@ -28,6 +28,8 @@ interface ManagerRoleOptions {
   readonly operators: readonly Operator[]
   /** `namespace/name` of the ConfigMap with the manager's configuration. @default none */
   readonly configMap?: string | undefined
+  /** That ConfigMap is installed with the manager, which need not create it. @default false */
+  readonly isInstalled?: boolean | undefined
 }
 
 /** Rules and their scope. */
@@ -38,7 +40,12 @@ export interface PlacedRules {
 }
 
 /** One entry for each scope: the cluster first, then namespaces by name. */
-export function managerRules({ settings, operators, configMap }: ManagerRoleOptions): readonly PlacedRules[] {
+export function managerRules({
+  settings,
+  operators,
+  configMap,
+  isInstalled = false,
+}: ManagerRoleOptions): readonly PlacedRules[] {
   const places = new Map<string | undefined, Grants>()
   const at = (namespace?: string): Grants['grant'] => {
     const known = places.get(namespace) ?? createGrants()
@@ -64,7 +71,17 @@ export function managerRules({ settings, operators, configMap }: ManagerRoleOpti
     // A quarantined operator is reported as an Event on the record.
     at(objectNameOf(watchdog.quarantine).namespace)({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
   }
-  if (configMap !== undefined) kept(ConfigMap, configMap, ['get', 'list', 'watch'])
+  if (configMap !== undefined) {
+    const { namespace, name } = objectNameOf(configMap)
+    at(namespace)(ConfigMap, ['get', 'list', 'watch'], [name])
+    if (!isInstalled) at(namespace)(ConfigMap, ['create'])
+    // A rejected configuration is reported as an Event on it.
+    at(namespace)({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
+  }
+  // Kubeconfigs of other clusters.
+  for (const { secret } of Object.values(settings.clusters)) {
+    if (secret !== undefined) at(objectNameOf(secret).namespace)(Secret, ['get'], [objectNameOf(secret).name])
+  }
 
   if (operators.some((one) => one.webhooks.length + one.conversions.length > 0)) {
     kept(Secret, webhooks.secret, ['get', 'list', 'patch', 'watch'])

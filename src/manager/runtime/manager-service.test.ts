@@ -10,11 +10,11 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { type ManagerService, type ManagerServiceOptions, startManagerService } from './manager-service.ts'
 
 const Thing = defineKind({
@@ -28,7 +28,7 @@ const operator = defineOperator({
   controllers: [
     defineController({
       for: Thing,
-      resources: [
+      dependents: [
         defineDependent({
           for: Thing,
           kind: ConfigMap,
@@ -38,6 +38,8 @@ const operator = defineOperator({
     }),
   ],
 })
+
+const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 interface Scene {
   readonly client: Embedded['client']
@@ -96,11 +98,11 @@ describe('a manager service', () => {
     expect(await ask('/metrics')).toMatch(/controller_runtime_reconcile_total\{controller="things\/thing".*\} \d/)
     expect(await ask('/metrics')).toMatch(/rest_client_requests_total\{code="200",method="GET",host="embedded"\} \d/)
     expect(JSON.parse(await ask('/report'))).toMatchObject({
-      operators: [{ name: 'things', deeds: [{ key: 'default/a' }] }],
+      operators: [{ name: 'things', recentRuns: [{ key: 'default/a' }] }],
     })
   })
 
-  it('follows a ConfigMap: what is broken is named and changes nothing, what is mended is in force', async () => {
+  it('follows a ConfigMap: an invalid one is reported and has no effect, a fixed one takes effect', async () => {
     const { client, lines, start, until } = await open()
     const service = await start({ from: { configMap: 'default/muster' } })
     const name = { namespace: 'default', name: 'muster' }
@@ -114,7 +116,66 @@ describe('a manager service', () => {
     expect(said(lines, 'operators.things.paused')).toBe(true)
   })
 
-  it('comes up paused on a ConfigMap that makes no sense, and asks to be started anew when leases are chosen since', async () => {
+  it('counts changes of the leader, and reports the heap and the event loop of its process', async () => {
+    const { start, until } = await open()
+    const service = await start({ flags: ['leaderElection.leaderElect=true'] })
+    await until(() => service.runtime.isLeader)
+    const text = await (await fetch(`${service.statusUrl}/metrics`)).text()
+    expect(text).toContain('muster_leader_changes_total{name="default/muster"} 1\n')
+    const value = (name: string): number => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
+    expect(value('nodejs_heap_size_used_bytes')).toBeGreaterThan(1e6)
+    expect(value('nodejs_heap_size_limit_bytes')).toBeGreaterThan(value('nodejs_heap_size_used_bytes'))
+    expect(value('nodejs_eventloop_active_seconds_total')).toBeGreaterThan(0)
+    expect(value('process_start_time_seconds')).toBeCloseTo(performance.timeOrigin / 1000, 3)
+  })
+
+  it('reports a rejected configuration in the report, the metrics, /readyz, the log and an Event until it is mended', async () => {
+    const { client, lines, start, until } = await open()
+    const service = await start({ from: { configMap: 'default/muster' } })
+    const ask = async (what: string): Promise<string> => await (await fetch(`${service.statusUrl}${what}`)).text()
+    const put = async (text: string): Promise<unknown> =>
+      await client.patch(
+        ConfigMap,
+        { namespace: 'default', name: 'muster' },
+        { data: { 'muster.yaml': text } },
+        { type: 'merge' },
+      )
+    const condition = (): unknown => service.report().configuration?.condition
+    const reasons = async (): Promise<readonly unknown[]> => {
+      const { items } = await client.list(events, { namespace: 'default' })
+      return items.flatMap((event) => ('reason' in event ? [event['reason']] : []))
+    }
+    expect(condition()).toMatchObject({ type: 'Reconfigured', status: 'True', reason: 'InForce' })
+    await put('operators: { things: { gates: { debuonce: 1s } } }')
+    await until(async () => (await reasons()).includes('ConfigurationRejected'))
+    expect(condition()).toMatchObject({
+      status: 'False',
+      reason: 'Rejected',
+      message: expect.stringMatching(
+        /operators\.things\.gates\.debuonce.*The last valid configuration stays in force\.$/s,
+      ),
+    })
+    expect(service.report()).toMatchObject({ isReady: true, problems: [expect.stringContaining('debuonce')] })
+    expect(await ask('/readyz?verbose')).toContain('[!]configuration warning: ')
+    expect(await ask('/metrics')).toContain('\nmuster_config_last_reload_successful 0\n')
+    expect(await ask('/metrics')).toContain('muster_config_reloads_total{result="failure"} 1')
+
+    // Broken and taken back: no setting changed, and the configuration is valid again.
+    await put('{}')
+    await until(() => said(lines, 'Configuration is valid again'))
+    expect(condition()).toMatchObject({ status: 'True', reason: 'InForce' })
+    await put('webhooks: { servicePort: 8443 }')
+    await until(async () => (await reasons()).includes('RestartRequired'))
+    expect(await reasons()).toContain('ConfigurationAccepted')
+    expect(condition()).toMatchObject({
+      reason: 'RestartRequired',
+      message: expect.stringContaining('webhooks.servicePort: changed'),
+    })
+    expect(await ask('/metrics')).toContain('\nmuster_config_last_reload_successful 1\n')
+    expect(await ask('/metrics')).toContain('\nmuster_config_restart_required 1\n')
+  })
+
+  it('starts paused with an invalid ConfigMap, and requires a restart when leases were enabled since', async () => {
     const { client, lines, start } = await open()
     await client.create(ConfigMap, configMap('muster', { 'muster.yaml': 'leaderElction: { leaderElect: true }' }))
     const service = await start({ from: { configMap: 'default/muster' } })
@@ -125,7 +186,7 @@ describe('a manager service', () => {
     await expect(service.outdated).resolves.toBeUndefined()
   })
 
-  it('does not come up on a file that makes no sense, and leaves nothing open', async () => {
+  it('does not start with an invalid file, and leaves nothing open', async () => {
     const { start } = await open()
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-service-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -134,7 +195,7 @@ describe('a manager service', () => {
     await expect(start({ from: { file } })).rejects.toThrow('operators.things.isolation')
   })
 
-  it('begins nothing once its start was given up', async () => {
+  it('starts nothing once its start was aborted', async () => {
     const { client, start } = await open()
     await client.create(Thing, Thing.draft({ name: 'one', namespace: 'default' }, {}) as unknown as UntypedObject)
     const given = new AbortController()

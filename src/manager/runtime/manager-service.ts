@@ -7,7 +7,9 @@ import { type Random, systemRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { createLogBuffer } from '../logging/log-buffer.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { Live } from '../../operator/live.ts'
 import { createActivity, type Standing } from '../observability/activity.ts'
@@ -17,6 +19,7 @@ import { fileSource } from '../config/file-source.ts'
 import type { Layer } from '../config/layer.ts'
 import { type OpenConfiguration, openConfiguration } from '../config/open-configuration.ts'
 import { objectNameOf, webhookAddressOf } from '../config/options-of.ts'
+import { podLayer, type PodPlace } from '../config/pod-layer.ts'
 import { durationMs } from '../config/setting-fields.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import type { Declared } from '../config/schema.ts'
@@ -24,12 +27,12 @@ import type { ClusterSettings, ListenSettings, Settings } from '../config/settin
 import type { ConfigurationSource } from '../config/source.ts'
 import { countedTransport } from '../observability/counted-transport.ts'
 import type { HealthReport } from '../observability/health.ts'
-import { createMeter, loopMs, measured } from '../run/run-meter.ts'
+import { createRunMeter, loopMs } from '../run/run-meter.ts'
 import { keepSmall } from '../memory/memory-at-rest.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import { processUsage } from '../observability/process-usage.ts'
-import type { ManagerReport } from '../observability/report.ts'
-import type { LaneObserver, LaneState } from '../schedule/scheduler.ts'
+import type { ManagerCondition, ManagerReport, ProcessNeighbour } from '../observability/report.ts'
+import type { LaneObserver, LaneState } from '../schedule/lane.ts'
 import { startStatusServer, type StatusServerOptions } from '../observability/status-server.ts'
 import { createTracing, type Tracing, tracingSettings } from '../observability/tracing.ts'
 import { createQuarantine } from '../watchdog/quarantine.ts'
@@ -39,6 +42,7 @@ import { startWebhooks } from '../webhooks/webhooks.ts'
 import { keepYoung, type YoungGarbage } from '../memory/young-garbage.ts'
 import type { Reached } from './clusters.ts'
 import { createEndings, type Endings } from './shutdown-stack.ts'
+import { type ConfigurationReports, reportConfiguration } from './configuration-reports.ts'
 import { type DeferredWebhooks, deferredWebhooks } from './deferred-webhooks.ts'
 import type { ReachOptions } from './cluster-connection.ts'
 import { type Runtime, type RuntimeOptions, startRuntime } from './runtime.ts'
@@ -52,6 +56,8 @@ export interface ManagerServiceOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Each is `path=value`. */
   readonly flags?: readonly string[]
+  /** The Pod that it runs in: its objects are in that namespace by default. @default none */
+  readonly pod?: PodPlace | undefined
   /** Configuration layers above all others. */
   readonly over?: readonly Layer[]
   /** The operators whose configuration sections are valid. */
@@ -68,7 +74,7 @@ export interface ManagerServiceOptions {
   /** Live calls of operators. @default real ones */
   readonly live?: (client: Client) => Live
   /** What else runs in this process: `an embedded cluster`. */
-  readonly beside?: string
+  readonly beside?: ProcessNeighbour
   /** Files of the console. @default no console */
   readonly page?: StatusServerOptions['page']
   /** Ends the process when an operator hangs it. Without it, no operator is quarantined. */
@@ -112,7 +118,7 @@ export async function startManagerService(options: ManagerServiceOptions): Promi
     try {
       await endings.close()
     } catch (error) {
-      log({ problem: `the end was not clean: ${messageText(error)}` })
+      log({ level: 'warn', msg: 'Shutdown was not clean', error: messageText(error) })
     }
     alive.close()
   }
@@ -130,8 +136,19 @@ export async function startManagerService(options: ManagerServiceOptions): Promi
 }
 
 async function start(options: ManagerServiceOptions, endings: Endings): Promise<Omit<ManagerService, 'stop'>> {
-  const { clock = systemClock, random = systemRandom, log, environment = {}, identity } = options
-  const layers = { environment, flags: options.flags, over: options.over, operators: options.declared }
+  const { clock = systemClock, random = systemRandom, environment = {}, identity } = options
+  const buffer = createLogBuffer()
+  const log: Log = (line) => {
+    buffer.add(line, clock.now())
+    options.log(line)
+  }
+  const layers = {
+    defaults: options.pod && [podLayer(options.pod)],
+    environment,
+    flags: options.flags,
+    over: options.over,
+    operators: options.declared,
+  }
   const metrics = createMetrics()
   // The connection to the cluster of a ConfigMap cannot be configured in that ConfigMap.
   const bare = await openConfiguration(layers)
@@ -152,9 +169,11 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
       const counted = countedTransport(transport, server, metrics)
       return tracing ? tracing.mark(counted) : counted
     },
+    onMoved: ({ name, server }) => log({ level: 'info', msg: 'Connection has changed', cluster: name, server }),
   }
   const { from } = options
   let follow: ((next: Configuration) => void) | undefined
+  let reports: ConfigurationReports | undefined
   const outdated = Promise.withResolvers<void>()
   let cameUpWithout = false
   const configuration = from
@@ -162,16 +181,25 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
         ...layers,
         source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
         onChange(next, changes) {
-          for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
+          reports?.changed(changes)
           const needsRestart = changes.some(({ effect }) => effect === 'restart')
           if (cameUpWithout && needsRestart) outdated.resolve()
           else follow?.(next)
           cameUpWithout = false
         },
-        onProblem: ({ message }) => log({ problem: message }),
+        onProblem(problem, isRejected) {
+          if (isRejected) reports?.rejected(problem)
+          else log({ level: 'warn', msg: 'Configuration source', error: problem.message })
+        },
+        onMended: () => reports?.mended(),
       })
     : bare
   endings.add(() => configuration.close())
+  if (from) {
+    reports = reportConfiguration({ configuration, clock, log, metrics, client: () => local?.client })
+    // A ConfigMap that was invalid at the start.
+    if (configuration.problem) reports.rejected(configuration.problem)
+  }
 
   async function mapSource(configMap: string): Promise<ConfigurationSource> {
     const { client } = await connected(bare.current.settings)
@@ -187,14 +215,14 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   options.signal?.throwIfAborted()
   const { client } = reached
   const activity = createActivity({ clock })
-  const meter = createMeter(loopMs)
   let young: YoungGarbage | undefined
-  const watched = watchedBy(options, configuration, client)
-  const webhooks = webhooksOf(settings, client, options)
+  const watched = watchedBy({ ...options, log }, configuration, client)
+  const webhooks = webhooksOf(settings, client, { ...options, log })
   if (webhooks) endings.add(() => webhooks.close())
   const runtime = startRuntime({
     settings,
     identity,
+    pod: options.pod?.pod,
     clock,
     random,
     log,
@@ -203,8 +231,12 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     reach: (name, cluster, home) => options.reach(name, cluster, home, reaching),
     load: async (name, section) => await options.load(name, section, client),
     observer: observers(activity, metrics, { ended: () => young?.ended() }),
-    around: (run) =>
-      measured(run, { clock, random, meter, ...(tracing && { within: (id, work) => tracing!.within(id, work) }) }),
+    meter: createRunMeter({
+      clock,
+      random,
+      busyMs: loopMs,
+      ...(tracing && { within: (id, work) => tracing!.within(id, work) }),
+    }),
     onLedger(ledger, as) {
       activity.note(ledger, as)
       if (tracing && random.next() < configuration.current.settings.tracing.sampleRatio) tracing.note(ledger)
@@ -217,24 +249,28 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   endings.add(() => runtime.stop())
   // Changes since the configuration was read.
   follow = (next) => {
-    runtime.reconfigure(next.settings).catch((error: unknown) => log({ problem: messageText(error) }))
+    runtime
+      .reconfigure(next.settings)
+      .catch((error: unknown) => log({ level: 'warn', msg: 'Settings were not applied', error: messageText(error) }))
   }
   follow(configuration.current)
 
   const standing = (): Standing => {
     // Once for all consumers: it counts the cached objects.
-    const reports = runtime.clusters.reports()
-    const feeds = reports.flatMap(([, of]) => of)
+    const informerReports = runtime.clusters.reports()
+    const condition = reports?.condition()
+    const informers = informerReports.flatMap(([, of]) => of)
     return {
       lanes: runtime.manager.lanes(),
-      feeds,
-      feedsOf(lane) {
+      informers,
+      informersOf(lane) {
         const [, at] = lane.split('@')
-        const there = reports.filter(([cluster]) => cluster === at)
-        return there.length > 0 ? there.flatMap(([, of]) => of) : feeds
+        const there = informerReports.filter(([cluster]) => cluster === at)
+        return there.length > 0 ? there.flatMap(([, of]) => of) : informers
       },
       usage: processUsage(client.stats().requests),
-      health: whole(runtime.health(reports)),
+      health: whole(runtime.health(informerReports, unmet(condition))),
+      configuration: reports?.report(),
       leases: runtime.leases(),
       posts: runtime.posts().map(({ id, stand }) => ({ name: id, stand })),
       replica: identity,
@@ -256,8 +292,24 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     })
   }
   const { page } = options
-  const statusUrl = await serveStatus({ configuration, runtime, metrics, report, page, log, environment, endings })
+  const statusUrl = await serveStatus({
+    configuration,
+    condition: () => reports?.condition(),
+    runtime,
+    metrics,
+    report,
+    logs: (after) => buffer.after(after),
+    page,
+    log,
+    environment,
+    endings,
+  })
   return { runtime, configuration, statusUrl, report, outdated: outdated.promise }
+}
+
+/** Why the latest configuration is not in force. */
+function unmet(condition: ManagerCondition | undefined): string | undefined {
+  return condition?.status === 'False' ? condition.message : undefined
 }
 
 /** The complete report. */
@@ -267,9 +319,11 @@ function whole(health: HealthReport): HealthReport {
 
 interface Asked {
   readonly configuration: OpenConfiguration
+  readonly condition: () => ManagerCondition | undefined
   readonly runtime: Runtime
   readonly metrics: Metrics
   readonly report: () => ManagerReport
+  readonly logs: StatusServerOptions['logs']
   readonly page: StatusServerOptions['page'] | undefined
   readonly log: Log
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -279,16 +333,18 @@ interface Asked {
 /** Health, metrics and the console at the configured addresses; the complete status on a loopback port. */
 async function serveStatus({
   configuration,
+  condition,
   runtime,
   metrics,
   report,
+  logs,
   page,
   log,
   environment,
   endings,
 }: Asked): Promise<string> {
   const { settings, sources } = configuration.current
-  const health = (): HealthReport => runtime.health()
+  const health = (): HealthReport => runtime.health(undefined, unmet(condition()))
   const rendered = (): string => metrics.render(report())
   const listen = async (
     name: 'health' | 'metrics' | 'console',
@@ -301,19 +357,31 @@ async function serveStatus({
     try {
       const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
       endings.add(() => server.close())
-      if (name === 'console') log({ console: server.url })
+      if (name === 'console') log({ msg: 'Console is served', url: server.url })
     } catch (error) {
       // The port is a default: a second manager on the same machine takes another one.
-      if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
-      log({ problem: `${name} is not served: ${error.message} Choose another with --set ${name}.port=N.` })
+      if (!isMusterError(error, managerErrors.PortTaken) || sources.has(`${name}.port`)) throw error
+      log({
+        level: 'warn',
+        msg: `Port is taken: ${name} is not served. Choose another with --set ${name}.port=N`,
+        error: error.message,
+      })
     }
   }
   await listen('health', {})
   await listen('metrics', { metrics: rendered })
   const shown = { report, ...(page && { page }) }
   if (page) await listen('console', shown)
-  else if (settings.console.port !== 0) log({ problem: 'console.port is set, but this manager brings no console.' })
-  const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, ...shown })
+  else if (settings.console.port !== 0)
+    log({ level: 'warn', msg: 'console.port is set, but this manager brings no console' })
+  const own = await startStatusServer({
+    host: '127.0.0.1',
+    port: 0,
+    health,
+    metrics: rendered,
+    ...(logs && { logs }),
+    ...shown,
+  })
   endings.add(() => own.close())
   return own.url
 }
@@ -330,13 +398,15 @@ function webhooksOf(settings: Settings, client: Client, options: ManagerServiceO
       host: createWebhookHost({
         clock,
         thread: options.watchdog?.thread,
-        onFailure: ({ error, ...failure }) => log({ ...failure, error: String(error) }),
+        onFailure: ({ error, ...failure }) =>
+          log({ level: 'error', msg: 'Webhook failed', ...failure, error: String(error) }),
       }),
       clock,
       cluster: { client, cache },
       secret: objectNameOf(secret),
       ...place,
-      onProblem: (where, error) => log({ webhooks: where, problem: messageText(error) }),
+      onProblem: (where, error) =>
+        log({ level: 'warn', msg: 'Webhooks are not registered', webhooks: where, error: messageText(error) }),
     })
     return {
       ...webhooks,

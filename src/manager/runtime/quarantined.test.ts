@@ -4,13 +4,14 @@ import { seededRandom } from '../../clock/random.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
@@ -172,13 +173,13 @@ describe('a runtime with a quarantined operator', () => {
     let isAway = true
     const quarantine = quarantineOf(home, {
       get: (...what) =>
-        isAway ? Promise.reject(new MusterError('ServiceUnavailable', 'away')) : home.client.get(...what),
+        isAway ? Promise.reject(new MusterError(clientErrors.ServiceUnavailable, 'away')) : home.client.get(...what),
     })
     const runtime = start(settingsOf(), { quarantine })
     await home.clock.advance(30_000)
     expect(loads).toEqual([])
     expect(runtime.health()).toMatchObject({ isReady: false })
-    expect(lines).toContainEqual(expect.objectContaining({ operator: 'sane', problem: 'away' }))
+    expect(lines).toContainEqual(expect.objectContaining({ operator: 'sane', error: 'away' }))
     isAway = false
     await home.clock.advance(60_000)
     expect(loads.toSorted()).toEqual(['mad worker', 'sane inline'])
@@ -198,8 +199,8 @@ describe('a runtime with a quarantined operator', () => {
     await home.clock.advance(5000)
     expect(loads).toContain('sane inline')
     expect(loads).not.toContain('mad inline')
-    const { problem } = lines.find((line) => line['operator'] === 'mad' && 'problem' in line)!
-    expect(problem).toMatch(
+    const { error } = lines.find((line) => line['operator'] === 'mad' && line['level'] === 'warn')!
+    expect(error).toMatch(
       /^mad, controller mad, for default\/a: held the thread .* is not possible here: it is built in$/,
     )
     await home.client.patch(ConfigMap, at, { data: { [key]: null } }, { type: 'merge' })
@@ -212,7 +213,7 @@ describe('a runtime with a quarantined operator', () => {
     await end(runtime)
   })
 
-  it('that stood by runs it apart before it takes over, and the others at once', async () => {
+  it('as a standby isolates it before it takes over, and the others start at once', async () => {
     const { home, start, runs, loads, end } = await open()
     const settings = settingsOf({ leaderElection: { leaderElect: true } })
     const [leader, heir] = [start(settings), start(settings)]

@@ -6,18 +6,19 @@ import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import type { Transport } from '../../transport/transport.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { roleOf } from '../../operator/role.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { Settings } from '../config/settings.ts'
 import { withCredentials } from '../run/identity.ts'
@@ -40,7 +41,7 @@ function small(name: string): Own {
     name: ({ cr }) => `${cr.metadata.name}-${name}`,
     fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }),
   })
-  return { ...defineOperator({ name, controllers: [defineController({ for: own, resources: [config] })] }), own }
+  return { ...defineOperator({ name, controllers: [defineController({ for: own, dependents: [config] })] }), own }
 }
 
 const [apple, berry, cherry] = [small('apple'), small('berry'), small('cherry')]
@@ -129,7 +130,7 @@ describe('a runtime', () => {
     expect(await made()).not.toContain('default/late-cherry=1')
   })
 
-  it('starts the others when one fails to start, and that one when it can', async () => {
+  it('starts the others when one fails to start, and that one later', async () => {
     const { start, until, advance, create, made, lines } = await open()
     for (const operator of all) await create(operator)
     let isBroken = true
@@ -141,14 +142,20 @@ describe('a runtime', () => {
     })
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1', 'default/one-cherry=1'])
-    expect(lines).toContainEqual({ operator: 'berry', problem: 'berry does not compile', retryAfterMs: 1000 })
+    expect(lines).toContainEqual({
+      level: 'warn',
+      msg: 'Operator failed',
+      operator: 'berry',
+      error: 'berry does not compile',
+      retryAfterMs: 1000,
+    })
     isBroken = false
     await advance(2000)
     expect(await made()).toHaveLength(3)
     await until(runtime.stop())
   })
 
-  it('works alone when it leads; one that stands by has its caches filled, and takes over at once', async () => {
+  it('works alone when it leads; a standby has its caches filled, and takes over at once', async () => {
     const { start, until, advance, create, made, lines } = await open()
     const election = settingsOf({ leaderElection: { leaderElect: true } })
     const first = start(election)
@@ -166,11 +173,11 @@ describe('a runtime', () => {
     await advance(2000)
     expect(second.isLeader).toBe(true)
     expect(await made()).toEqual(['default/one-apple=1', 'default/two-apple=1'])
-    expect(lines.filter(({ problem }) => problem !== undefined)).toEqual([])
+    expect(lines.filter(({ error }) => error !== undefined)).toEqual([])
     await until(second.stop())
   })
 
-  it('shares with others: each operator is hosted once, and moves when its replica is gone', async () => {
+  it('shards: each operator is hosted once, and moves when its replica dies', async () => {
     const { start, until, advance, create, made } = await open()
     const sharing = settingsOf({ sharding: { enabled: true } })
     const replicas = [start(sharing), start(sharing)]
@@ -193,7 +200,7 @@ describe('a runtime', () => {
   })
 
   it.each(['inline', 'worker'])(
-    'answers webhooks of an operator (%s) on every replica, until nobody wants them',
+    'answers webhooks of an operator (%s) on every replica, until it is removed',
     async (isolation) => {
       const { start, until, advance } = await open()
       const wanted = (enabled: boolean): Settings =>
@@ -260,7 +267,7 @@ describe('a runtime', () => {
     await until(runtime.stop())
   })
 
-  it('serves several clusters, each apart, and waits for one that cannot be reached', async () => {
+  it('serves several clusters separately, and waits for an unreachable one', async () => {
     const { start, until, advance, home, create, made } = await open()
     const edge = embedded()
     await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
@@ -286,7 +293,7 @@ describe('a runtime', () => {
     await until(runtime.stop())
   })
 
-  it('serves hosted clusters under other names with an operator that knows nothing of it', async () => {
+  it('serves hosted clusters with mapped names, transparently for the operator', async () => {
     const { start, until, advance, home, create, made } = await open()
     for (const name of ['hosted-a', 'hosted-b']) {
       await home.client.create(
@@ -313,12 +320,12 @@ describe('a runtime', () => {
     await until(runtime.stop())
   })
 
-  it('is ready, and says so, while one operator cannot be started and one cluster is away', async () => {
+  it('is ready, with a warning, while one operator cannot be started and one cluster is unreachable', async () => {
     const { start, until, advance, home, create, made } = await open()
     const edge = embedded()
     const cut: Transport = {
       ...inProcessTransport(edge.server),
-      send: () => Promise.reject(new MusterError('Unreachable', 'no route to edge')),
+      send: () => Promise.reject(new MusterError(clientErrors.Unreachable, 'no route to edge')),
     }
     const client = createClient({ transport: cut, clock: home.clock, random: seededRandom(3) })
     const loading = Promise.withResolvers<void>()
@@ -377,7 +384,7 @@ describe('a runtime', () => {
       },
     })
     await advance(100)
-    // Nobody waits for what does not come.
+    // stop() and reconfigure() do not wait for a load that never ends.
     await until(runtime.stop())
     await until(runtime.reconfigure(settingsOf({ concurrency: 3 })))
     loading.resolve()
@@ -464,7 +471,7 @@ describe('a runtime', () => {
       },
     })
     await advance(5000)
-    const [atRest, feeds] = [pending, runtime.clusters.reports().flatMap(([, list]) => list).length]
+    const [atRest, informers] = [pending, runtime.clusters.reports().flatMap(([, list]) => list).length]
     for (let turn = 1; turn <= 60; turn++) {
       await until(runtime.reconfigure(settings(turn)))
       // Some in the midst of it.
@@ -473,14 +480,14 @@ describe('a runtime', () => {
     await advance(5000)
     expect(isOpen).toBe(1)
     expect(runtime.clusters.reports().map(([name]) => name)).toEqual(['local', 'edge'])
-    expect(runtime.clusters.reports().flatMap(([, list]) => list)).toHaveLength(feeds)
+    expect(runtime.clusters.reports().flatMap(([, list]) => list)).toHaveLength(informers)
     expect(pending).toBeLessThanOrEqual(atRest)
     await until(runtime.stop())
     await advance(0)
     expect([isOpen, pending]).toEqual([0, 0])
   })
 
-  it('writes to the cluster as it is reached now, as the operator’s own account, too', async () => {
+  it('writes with the current connection of the cluster, also with the operator’s own account', async () => {
     const { start, until, advance, home } = await open()
     const [first, second] = [embedded(), embedded()]
     for (const edge of [first, second]) {
@@ -523,13 +530,14 @@ describe('a runtime', () => {
     await until(runtime.stop())
   })
 
-  it('is ready while what it reads is fresh and what it runs comes to an end', async () => {
+  it('is ready while caches are fresh and runs end', async () => {
     const { start, until, advance, home, create } = await open()
     const wire = inProcessTransport(home.server)
     let isCut = false
     const transport: Transport = {
       ...wire,
-      send: (request) => (isCut ? Promise.reject(new MusterError('Unreachable', 'cut')) : wire.send(request)),
+      send: (request) =>
+        isCut ? Promise.reject(new MusterError(clientErrors.Unreachable, 'cut')) : wire.send(request),
     }
     const client = createClient({ transport, clock: home.clock, random: seededRandom(3) })
     const hung = Promise.withResolvers<never>()
@@ -543,7 +551,7 @@ describe('a runtime', () => {
       health: { staleMs: 60_000, stuckMs: 30_000, blockedMs: 5000 },
     })
     await advance(1000)
-    expect(runtime.health()).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
+    expect(runtime.health()).toMatchObject({ isAlive: true, isReady: true, problems: [], warnings: [] })
     await create(apple)
     await advance(31_000)
     expect(runtime.health()).toMatchObject({ isReady: false, problems: ['apple has been at default/one for 31 s'] })

@@ -13,15 +13,17 @@ import { type Random, systemRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import type { FieldValidation } from '../../client/client.ts'
 import { builtinResource } from '../../kube/builtin.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import type { JsonObject } from '../../kube/json.ts'
 import type { Log } from '../logging/log-line.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
-import { gatesOf, leaseTimesOf } from '../config/options-of.ts'
+import { gatesOf, leaseTimesOf, taskOptionsOf } from '../config/options-of.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
+import type { PodPlace } from '../config/pod-layer.ts'
 import { type LeaseSettings, localCluster, type Settings } from '../config/settings.ts'
-import { runReconcile, type RunReconcile } from '../run/run-reconcile.ts'
 import { describeFinding, type Finding, type Quarantined } from '../findings/finding.ts'
 import { defaultHealth, type HealthOptions, healthReport, type HealthReport } from '../observability/health.ts'
 import { electLeader, type Election } from '../leases/election.ts'
@@ -30,7 +32,9 @@ import { leaderTerm, shardTerm, type Term } from '../leases/term.ts'
 import type { LoadedOperator } from '../loading/loader.ts'
 import { createManager, type Manager, type ManagerOptions } from '../hosting/manager.ts'
 import type { LeaseReport } from '../observability/report.ts'
-import type { GateOptions, LaneState } from '../schedule/scheduler.ts'
+import type { GateOptions } from '../gates/gate-options.ts'
+import type { LaneState } from '../schedule/lane.ts'
+import { createTaskRunner } from '../tasks/task-runner.ts'
 import type { Quarantine } from '../watchdog/quarantine.ts'
 import { type Clusters, createClusters, type ClustersOptions, type ClusterPlacement, type Reached } from './clusters.ts'
 import { createEndings, type Endings } from './shutdown-stack.ts'
@@ -42,7 +46,10 @@ import { messageText } from '../config/message-text.ts'
 import { shareLoads } from './shared-loads.ts'
 import { untilAborted } from './until-aborted.ts'
 
-export interface RuntimeOptions extends Pick<ManagerOptions, 'metrics' | 'live' | 'webhooks' | 'observer' | 'board'> {
+export interface RuntimeOptions extends Pick<
+  ManagerOptions,
+  'metrics' | 'live' | 'webhooks' | 'observer' | 'meter' | 'board'
+> {
   readonly settings: Settings
   /** Loads an operator of the settings; called again after each restart of the operator. */
   readonly load: (name: string, settings: OperatorSettings) => Promise<LoadedOperator>
@@ -51,6 +58,8 @@ export interface RuntimeOptions extends Pick<ManagerOptions, 'metrics' | 'live' 
   readonly reach: ClustersOptions['reach']
   /** Unique to this process, and valid as part of an object name. */
   readonly identity: string
+  /** The Pod of this replica: Leases of its own are garbage-collected with it. @default none */
+  readonly pod?: PodPlace['pod'] | undefined
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log
@@ -58,8 +67,6 @@ export interface RuntimeOptions extends Pick<ManagerOptions, 'metrics' | 'live' 
   /** Receives the ledger of each reconcile, with the operator's name in this manager. */
   readonly onLedger?: (ledger: Ledger, as: string) => void
   readonly onFinding?: (finding: Finding, as: string) => void
-  /** Wraps each `RunReconcile`. */
-  readonly around?: (run: RunReconcile) => RunReconcile
   /** Operators that must not run in this thread. @default none */
   readonly quarantine?: Quarantine
 }
@@ -73,8 +80,8 @@ export interface Runtime {
   posts(): readonly AssignedOperator[]
   readonly isLeader: boolean
   leases(): readonly LeaseReport[]
-  /** From these informer reports, or new ones. */
-  health(reports?: ReturnType<Clusters['reports']>): HealthReport
+  /** From these informer reports, or new ones. `configuration`: why the latest configuration is not in force. */
+  health(reports?: ReturnType<Clusters['reports']>, configuration?: string): HealthReport
   /** Resolves when every start has succeeded or failed at least once. */
   settled(): Promise<void>
   /** Waits for reconciles in progress, then releases the leases. */
@@ -93,27 +100,43 @@ const turnMs = 1000
 
 export function startRuntime(options: RuntimeOptions): Runtime {
   const { clock = systemClock, random = systemRandom, log = () => undefined, identity, load } = options
-  const { metrics, live, webhooks, observer, onLedger, onFinding, quarantine, around = (run) => run } = options
+  const { metrics, live, webhooks, observer, onLedger, onFinding, quarantine } = options
   /** The settings at the start of the process: leases cannot change later. */
   const first = options.settings
   let settings = first
+  const logProblem = (msg: string, error: unknown, more: JsonObject = {}): void =>
+    log({ level: 'warn', msg, ...more, error: messageText(error) })
   const clusters = createClusters({
     clock,
     random,
     local: options.local,
     reach: options.reach,
-    onStale: (cluster, resource, reason) => log({ cluster, resource: formatResource(resource), problem: reason }),
+    onStale: (cluster, resource, reason) =>
+      log({
+        level: 'warn',
+        msg: 'Cache is stale',
+        cluster,
+        resource: formatResource(resource),
+        error: reason,
+      }),
   })
   const { client, cache } = clusters.local
+  const tasks = createTaskRunner({
+    clock,
+    ...taskOptionsOf(first.tasks, (error) => logProblem('Result of a task was not stored', error)),
+    onEnd: (...ended) => metrics?.task(...ended),
+  })
   const manager = createManager({
     client,
     cache,
     clock,
     log,
+    tasks,
     concurrency: settings.concurrency,
     ...(metrics && { metrics }),
     ...(live && { live }),
     ...(observer && { observer }),
+    meter: options.meter,
     board: options.board,
   })
   const assignedWebhooks = webhooks && createAssignedWebhooks(webhooks)
@@ -132,7 +155,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     start,
     async end(id, standing) {
       await standing.close()
-      log({ operator: id, ended: true })
+      log({ msg: 'Operator stopped', operator: id })
     },
     isSame: isSameAssignment,
     adjust(id, _, after) {
@@ -140,7 +163,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       applyPause(after)
     },
     onProblem: (id, error, retryMs) =>
-      log({ operator: id, problem: messageText(error), ...(retryMs !== undefined && { retryAfterMs: retryMs }) }),
+      log({
+        level: 'warn',
+        msg: 'Operator failed',
+        operator: id,
+        error: messageText(error),
+        ...(retryMs !== undefined && { retryAfterMs: retryMs }),
+      }),
   })
   const webhookSupervisor =
     assignedWebhooks &&
@@ -159,8 +188,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       isSame: isSameAssignment,
       adjust: () => undefined,
       onProblem: (id, error, retryMs) => {
-        const problem = `its webhooks are not served here: ${messageText(error)}`
-        log({ operator: id, problem, ...(retryMs !== undefined && { retryAfterMs: retryMs }) })
+        log({
+          level: 'warn',
+          msg: 'Webhooks are not served by this replica',
+          operator: id,
+          error: messageText(error),
+          ...(retryMs !== undefined && { retryAfterMs: retryMs }),
+        })
       },
     })
 
@@ -169,6 +203,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   let turnAt = clock.now()
   let turn = clock.after(turnMs, nextTurn)
   function nextTurn(): void {
+    metrics?.loopLag(Math.max(clock.now() - turnAt - turnMs, 0))
     turnAt = clock.now()
     turn = clock.after(turnMs, nextTurn)
   }
@@ -176,6 +211,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   function elect(): Election | undefined {
     const { leaderElect, resourceName: name, resourceNamespace: namespace, ...times } = first.leaderElection
     if (!leaderElect) return undefined
+    let lastLeader: string | undefined
     return electLeader({
       client,
       clock,
@@ -184,14 +220,16 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       lease: { namespace, name },
       ...leaseTimesOf(times),
       onChange({ isLeader, leader }) {
-        log({ leader: leader ?? '', isLeader })
-        if (isLeader) takeOver().catch((error: unknown) => isStopped || log({ problem: messageText(error) }))
+        log({ msg: isLeader ? 'This replica leads' : 'This replica stands by', leader: leader ?? '', isLeader })
+        if (leader !== undefined && leader !== lastLeader) metrics?.leaderChange(`${namespace}/${name}`)
+        lastLeader = leader ?? lastLeader
+        if (isLeader) takeOver().catch((error: unknown) => isStopped || logProblem('Taking over failed', error))
         else {
           isLeading = false
           manager.pause(undefined, 'standby')
         }
       },
-      onProblem: (error) => log({ problem: `the lease ${namespace}/${name}: ${messageText(error)}` }),
+      onProblem: (error) => logProblem('Lease cannot be renewed', error, { lease: `${namespace}/${name}` }),
     })
   }
 
@@ -215,8 +253,9 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       identity,
       weight,
       group: { namespace, name },
+      pod: options.pod,
       ...leaseTimesOf(times),
-      onProblem: (error) => log({ problem: `the leases ${namespace}/${name}: ${messageText(error)}` }),
+      onProblem: (error) => logProblem('Leases cannot be renewed', error, { lease: `${namespace}/${name}` }),
     })
     joined.onChange(() => settle())
     return joined
@@ -235,10 +274,10 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       if (!filtered.isRead) await untilAborted(filtered.ensureRead(), signal)
       if (filtered.isolated().has(id) !== (assignment.quarantined !== undefined)) {
         // The settings have changed, and this start is cancelled.
-        applyAssignments().catch((error: unknown) => log({ problem: messageText(error) }))
+        applyAssignments().catch((error: unknown) => logProblem('Assignments were not applied', error))
         signal.throwIfAborted()
       }
-      const { operator, run = runReconcile, host } = await loadOperator(assignment, signal, endings)
+      const { operator, run, host } = await loadOperator(assignment, signal, endings)
       if (assignment.quarantined) {
         isolated.add(id)
         endings.add(() => void isolated.delete(id))
@@ -251,7 +290,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         gates: gatesIn(section),
         config: section.config as Readonly<Record<string, unknown>>,
         ...(section.namespaces && { namespaces: section.namespaces }),
-        run: around(run),
+        ...(run && { run }),
         ...(host && { host, placement, kubeconfig }),
         ...(assignedWebhooks && { webhooks: assignedWebhooks.of(assignment, own) }),
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
@@ -270,7 +309,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       }
       if (assignment.quarantined) reportQuarantined(id, assignment.quarantined)
       await untilAborted(added, signal)
-      log({ operator: id, started: true })
+      log({ msg: 'Operator started', operator: id })
       return endings
     } catch (error) {
       await endings.close()
@@ -286,16 +325,20 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     } catch (error) {
       if (!assignment.quarantined || signal.aborted) throw error
       // The quarantine entry may have been removed meanwhile.
-      settle().catch((problem: unknown) => log({ problem: messageText(problem) }))
+      settle().catch((problem: unknown) => logProblem('Assignments were not applied', problem))
       const why = describeFinding(assignment.quarantined)
-      throw new MusterError('OperatorQuarantined', `${why} That is not possible here: ${messageText(error)}`, {
-        cause: error,
-      })
+      throw new MusterError(
+        managerErrors.OperatorQuarantined,
+        `${why} That is not possible here: ${messageText(error)}`,
+        {
+          cause: error,
+        },
+      )
     }
   }
 
   function reportQuarantined(id: string, finding: Quarantined): void {
-    log({ operator: id, finding: finding.kind, message: describeFinding(finding) })
+    log({ level: 'warn', msg: describeFinding(finding), operator: id, finding: finding.kind })
     metrics?.find(finding)
     onFinding?.(finding, id)
     void quarantine?.announce(finding)
@@ -361,7 +404,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       await filtered.read()
       return true
     } catch (error) {
-      if (!isStopped) log({ problem: messageText(error) })
+      if (!isStopped) logProblem('Assignments were not applied', error)
       return false
     }
   }
@@ -376,12 +419,14 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     if (webhookSupervisor) {
       // External programs have no webhooks.
       const answered = new Map([...all].filter(([, { section }]) => section.program === undefined))
-      webhookSupervisor.setDesired(answered).catch((error: unknown) => log({ problem: messageText(error) }))
+      webhookSupervisor
+        .setDesired(answered)
+        .catch((error: unknown) => logProblem('Assignments were not applied', error))
     }
     await ended
   }
 
-  settle().catch((error: unknown) => log({ problem: messageText(error) }))
+  settle().catch((error: unknown) => logProblem('Assignments were not applied', error))
   return {
     manager,
     clusters,
@@ -415,7 +460,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
           : []),
       ]
     },
-    health(reports = clusters.reports()) {
+    health(reports = clusters.reports(), configuration) {
       const { stands } = supervisor
       const lanes = manager.lanes()
       const starting = [...stands].filter(([id, stand]) => stand === 'starting' && !lanes.has(id)).map(([id]) => id)
@@ -424,12 +469,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       return healthReport(
         {
           now: clock.now(),
-          feeds: reports.flatMap(([name, feeds]) => (name === localCluster ? feeds : [])),
+          informers: reports.flatMap(([name, informers]) => (name === localCluster ? informers : [])),
           elsewhere: reports.filter(([name]) => name !== localCluster),
           starting: wasUp ? [] : starting,
           standing: [...stands.values()].filter((stand) => stand !== 'failed').length,
           failed: [...supervisor.failures].map(([id, error]) => [id, messageText(error)]),
-          warned: [...filtered.isolated().values()].map(describeFinding),
+          quarantined: [...filtered.isolated().values()].map(describeFinding),
+          configuration,
           runs: manager.runs(),
           turnAt,
         },
@@ -444,6 +490,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       await Promise.all([supervisor.stop(), webhookSupervisor?.stop()])
       await Promise.all([election?.release(), shards?.leave()])
       await manager.stop()
+      await tasks.close()
       await clusters.close()
     },
   }

@@ -16,10 +16,6 @@ interface SupervisorOptions<Desired, Running> {
   adjust(name: string, running: Running, after: Desired): void
   /** A start failed and is retried after `retryMs`; or a stop or an adjustment failed, which is not retried. */
   onProblem(name: string, error: unknown, retryMs: number | undefined): void
-  /** @default 1000 */
-  readonly firstRetryMs?: number
-  /** @default 60_000 */
-  readonly mostRetryMs?: number
 }
 
 export type Stand = 'starting' | 'standing' | 'ending' | 'failed'
@@ -53,10 +49,13 @@ interface Entry<Desired, Running> {
   work: Promise<void>
 }
 
+const firstRetryMs = 1000
+const mostRetryMs = 60_000
+
 export function createSupervisor<Desired, Running extends object>(
   options: SupervisorOptions<Desired, Running>,
 ): Supervisor<Desired> {
-  const { clock, firstRetryMs = 1000, mostRetryMs = 60_000 } = options
+  const { clock } = options
   let desired: ReadonlyMap<string, Desired> = new Map()
   let isStopped = false
   const entries = new Map<string, Entry<Desired, Running>>()

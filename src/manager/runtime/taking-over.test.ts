@@ -1,7 +1,7 @@
 /** Residents on machines that are killed: who takes over what, how soon, and that nothing is written twice. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { crds } from '../../../test/embedded.ts'
-import { createWorld, type Machine, type World } from '../../../test/machines.ts'
+import { createMachineRoom, type Machine, type MachineRoom } from '../../../test/failing-machines.ts'
 import { type ApiServer, createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -11,11 +11,11 @@ import { seededRandom } from '../../clock/random.ts'
 import type { Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { type Runtime, startRuntime } from './runtime.ts'
 
@@ -31,7 +31,7 @@ const config = defineDependent({
   name: ({ cr }) => `${cr.metadata.name}-child`,
   fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }),
 })
-const apple = defineOperator({ name: 'apple', controllers: [defineController({ for: Apple, resources: [config] })] })
+const apple = defineOperator({ name: 'apple', controllers: [defineController({ for: Apple, dependents: [config] })] })
 
 /** The longest way of anything between a machine and the server at home (`machines.ts`); elsewhere it takes no time. */
 const travelMs = 20
@@ -50,14 +50,14 @@ interface Far {
   readonly client: Client
 }
 
-let world: World
+let world: MachineRoom
 let replicas: Replica[]
 /** Clusters beside the one at home. */
 let far: Map<string, Far>
 /** What replicas sent to them: `replica METHOD cluster/path`. */
 let sentFar: string[]
 beforeEach(async () => {
-  world = createWorld()
+  world = createMachineRoom()
   replicas = []
   far = new Map()
   sentFar = []
@@ -80,7 +80,7 @@ function replica(name: string, value: Json): Replica {
     const transport: Transport = {
       ...wire,
       send(request) {
-        // Nothing leaves a machine that is dead, and nobody there hears of it.
+        // A dead machine sends no request and receives no response.
         if (machine.isDead) return Promise.withResolvers<never>().promise
         sentFar.push(`${name} ${request.method} ${cluster}${request.path}`)
         return wire.send(request)
@@ -112,9 +112,9 @@ const plant = (client: Client, name: string): Promise<unknown> =>
 const isChild = (path: string): boolean => path.includes('/configmaps/')
 const lastRenewal = ({ machine }: Replica): number => machine.sent.findLast(({ method }) => method === 'PUT')!.at
 
-describe('a leader that is killed', () => {
+describe('a killed leader', () => {
   it.each([0, 600, 1_200, 1_800])(
-    'is followed with caches that were filled: the first write leaves within a retry period after its lease is overdue (%d ms)',
+    'is replaced with warm caches: the first write leaves within a retry period after its lease expires (%d ms)',
     async (ms) => {
       const electing = { leaderElection: { leaderElect: true } }
       const first = replica('first', electing)
@@ -139,7 +139,7 @@ describe('a leader that is killed', () => {
   )
 })
 
-describe('an operator on several clusters, shared by replicas', () => {
+describe('an operator on several clusters, with sharding', () => {
   const clusters = ['local', 'north', 'east', 'south', 'west']
   const ids = clusters.map((cluster) => `apple@${cluster}`)
   const sharing: Json = {
@@ -180,7 +180,7 @@ describe('an operator on several clusters, shared by replicas', () => {
     return found
   }
 
-  it('is worked at each by one, moves a cluster at a time, and never writes twice', async () => {
+  it('is owned by one replica at each, moves a cluster at a time, and never writes twice', async () => {
     for (const cluster of clusters.slice(1)) await openFar(cluster)
     world.onStep = () => {
       for (const id of ids)
@@ -210,7 +210,7 @@ describe('an operator on several clusters, shared by replicas', () => {
     const renewed = lastRenewal(a)
     await plantEverywhere('two')
     await world.clock.advance(1_000)
-    // The other cluster's work goes on, and nobody touches those of the dead one yet.
+    // Replica b continues on its clusters, and no replica writes to those of the dead one yet.
     expect((await written('two')).toSorted()).toEqual(ofB.toSorted())
     await world.clock.until(isSpread)
     expect(world.clock.now() - renewed).toBeGreaterThanOrEqual(leaseMs)

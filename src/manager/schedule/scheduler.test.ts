@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
 import { createHeap } from './priority-queue.ts'
-import { createScheduler, defaultGates, type GateOptions, type SchedulerLane, type Scheduler } from './scheduler.ts'
+import { defaultGates, type GateOptions } from '../gates/gate-options.ts'
+import type { SchedulerLane } from './lane.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
 
-/** An operator whose runs take as long as they are told to. */
+/** An operator whose runs take as long as the test says. */
 interface Played {
   readonly lane: SchedulerLane
   readonly runs: { readonly key: string; readonly at: number }[]
@@ -19,7 +21,8 @@ function play(
   changes = 0,
 ): Played {
   const runs: { key: string; at: number }[] = []
-  const lane: SchedulerLane = scheduler.join(name, { ...defaultGates, ...gates }, async (key) => {
+  const lane: SchedulerLane = scheduler.openLane(name, { ...defaultGates, ...gates })
+  lane.serve(async (key) => {
     runs.push({ key, at: clock.now() - start })
     if (changes > 0) lane.spend(changes)
     if (takesMs > 0) await clock.sleep(takesMs)
@@ -31,7 +34,7 @@ function play(
 const keys = (runs: Played['runs']): readonly string[] => runs.map(({ key }) => key)
 
 describe('a scheduler', () => {
-  it('collects changes until they are quiet, but no longer than it may', async () => {
+  it('debounces changes, with a maximum delay', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane, runs } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } })
@@ -43,7 +46,19 @@ describe('a scheduler', () => {
     expect(runs.map(({ at }) => at)).toEqual([200, 400])
   })
 
-  it('lets nothing wait for a clock that was set back', async () => {
+  it('keeps the keys of a lane that is not served yet', async () => {
+    const clock = virtualClock()
+    const lane = createScheduler({ clock, concurrency: 4 }).openLane('a', defaultGates)
+    lane.add('k')
+    await clock.advance(1000)
+    expect(lane.state()).toMatchObject({ waiting: 1, running: 0 })
+    const runs: string[] = []
+    lane.serve((key) => Promise.resolve(void runs.push(key)))
+    await lane.idle()
+    expect(runs).toEqual(['k'])
+  })
+
+  it('does not delay keys when the clock was set back', async () => {
     const clock = virtualClock()
     let skewMs = 0
     const wrong = { ...clock, now: () => clock.now() + skewMs }
@@ -61,7 +76,7 @@ describe('a scheduler', () => {
     expect(runs.map(({ key, at }) => `${key} ${at}`)).toEqual(['waits 50', 'runs 50', 'late 160', 'runs 450'])
   })
 
-  it('notifies its observer of queued keys, waiting time and duration, and reports what runs or is held', async () => {
+  it('notifies its observer of queued keys, waiting time and duration, and reports running and held keys', async () => {
     const clock = virtualClock(0)
     const heard: (readonly unknown[])[] = []
     const scheduler = createScheduler({
@@ -91,7 +106,7 @@ describe('a scheduler', () => {
     expect(lane.state()).toMatchObject({ waiting: 1, runs: [], heldBy: 'throttle' })
   })
 
-  it('lets a key cool down after a run, and others run meanwhile', async () => {
+  it('delays a key by its cool-down, while others run', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane, runs } = play(scheduler, clock, 'a', { coolDown: { leastMs: 1000 } }, 10)
@@ -108,7 +123,7 @@ describe('a scheduler', () => {
     ])
   })
 
-  it('keeps an operator to the changes it may make, debts included', async () => {
+  it('limits an operator to its allowance, including debts', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const { lane, runs } = play(scheduler, clock, 'a', { allowance: { perMinute: 60, burst: 2 } }, 0, 3)
@@ -119,7 +134,7 @@ describe('a scheduler', () => {
     expect(lane.state().heldBy).toBe('nothing')
   })
 
-  it('gives a place to the operator with the fewest: ten thousand waiting keys delay another by one run', async () => {
+  it('gives a slot to the operator with the fewest: ten thousand waiting keys delay another operator by one run', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const flood = play(scheduler, clock, 'flood', {}, 10)
@@ -132,7 +147,7 @@ describe('a scheduler', () => {
     expect(calm.runs).toEqual([{ key: 'one', at: 20 }])
   })
 
-  it('keeps places for operators that have none: two that hang delay no other', async () => {
+  it('reserves slots for operators that have none: two that hang delay no other', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 16 })
     const hanging = ['a', 'b'].map((name) => play(scheduler, clock, name, {}, 3_600_000))
@@ -147,7 +162,7 @@ describe('a scheduler', () => {
     )
   })
 
-  it('gives the place of a run that lasts to others, and none more to its own operator than it may have', async () => {
+  it('gives the slot of a long run to others, and no more than its limit to its own operator', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 2, patienceMs: 5000 })
     const hanging = play(scheduler, clock, 'a', { concurrency: 3 }, 3_600_000)
@@ -166,12 +181,13 @@ describe('a scheduler', () => {
     expect(other.runs.at(-1)).toEqual({ key: 'late', at: 25_010 })
   })
 
-  it('keeps no place for an operator whose runs last, until one of them ends in time', async () => {
+  it('reserves no slot for an operator with long runs, until one of them ends in time', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     let takesMs = 30_000
     const begun: number[] = []
-    const slow = scheduler.join('slow', defaultGates, async () => {
+    const slow = scheduler.openLane('slow', defaultGates)
+    slow.serve(async () => {
       begun.push(clock.now())
       await clock.sleep(takesMs)
     })
@@ -195,7 +211,7 @@ describe('a scheduler', () => {
     expect(begun.at(-1)! - start).toBe(42_000)
   })
 
-  it('lets changes go before retries and resyncs, until those have waited long enough', async () => {
+  it('runs changes before retries and resyncs, until those have waited long enough', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const { lane, runs } = play(scheduler, clock, 'a', { priority: { ageMs: 1000 } }, 300)
@@ -213,7 +229,7 @@ describe('a scheduler', () => {
     expect(place).toBeLessThan(9)
   })
 
-  it('lets no resync of one operator delay a change of another by more than the run under way', async () => {
+  it('lets no resync of one operator delay a change of another by more than the active run', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const resyncing = play(scheduler, clock, 'b', {}, 100)
@@ -231,7 +247,7 @@ describe('a scheduler', () => {
     expect(resyncing.runs.map(({ at }) => at)).toEqual([0, 300])
   })
 
-  it('lets no resync take the second place either, however many runs the one with the change has', async () => {
+  it('gives no resync the second slot either, however many runs the operator with the change has', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 2 })
     const changing = play(scheduler, clock, 'a', {}, 1000)
@@ -247,7 +263,7 @@ describe('a scheduler', () => {
     ])
   })
 
-  it('starves no resync, though another operator changes without end', async () => {
+  it('starves no resync, even if another operator changes endlessly', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const gates = { priority: { ageMs: 1000 } }
@@ -265,7 +281,7 @@ describe('a scheduler', () => {
     expect(endless.runs.length).toBeGreaterThan(35)
   })
 
-  it('reports the gate that holds a key, whatever other keys wait for, and no lack of workers where there is none', async () => {
+  it('reports the gate that holds a key, whatever other keys wait for, and no lack of slots where there is none', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } }, 300)
@@ -285,7 +301,7 @@ describe('a scheduler', () => {
     expect(lane.state()).toMatchObject({ waiting: 1, running: 1, heldBy: 'concurrency' })
   })
 
-  it('never starts a paused operator, and goes on where it was', async () => {
+  it('never starts a paused operator, and resumes where it stopped', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane, runs } = play(scheduler, clock, 'a')
@@ -299,7 +315,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['k'])
   })
 
-  it('runs what is due later at its time, once, unless it runs earlier', async () => {
+  it('runs a delayed key at its time, once, unless it runs earlier', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const { lane, runs } = play(scheduler, clock, 'a')
@@ -316,7 +332,7 @@ describe('a scheduler', () => {
     ])
   })
 
-  it('lets what runs finish when an operator leaves, and takes nothing more', async () => {
+  it('finishes active runs when an operator is removed, and starts no more', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const { lane, runs } = play(scheduler, clock, 'a', {}, 100)
@@ -335,7 +351,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['one'])
   })
 
-  it('stays paused until the last reason is gone', async () => {
+  it('stays paused until the last reason is removed', async () => {
     const clock = virtualClock()
     const { lane, runs } = play(createScheduler({ clock, concurrency: 4 }), clock, 'a')
     lane.pause()
@@ -350,7 +366,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['k'])
   })
 
-  it('judges what waits by new gates at once, and does not forgive what was spent', async () => {
+  it('applies new gates to waiting keys at once, without resetting the spent allowance', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })
     const slow = { debounce: { quietMs: 60_000, maxMs: 60_000 }, allowance: { perMinute: 1, burst: 2 } }
@@ -367,7 +383,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['first', 'second'])
   })
 
-  it('has the concurrency that was set last', async () => {
+  it('uses the last configured concurrency', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const { lane, runs } = play(scheduler, clock, 'a', {}, 100)
@@ -384,7 +400,7 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
-  it('loses nothing, runs no key twice at once, and keeps to both limits, whatever is asked of it', async () => {
+  it('loses no key, runs no key concurrently, and respects both limits, for any sequence of calls', async () => {
     const command = fc.record({
       lane: fc.nat(2),
       key: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -407,7 +423,8 @@ describe('a scheduler', () => {
           const under = [new Set<string>(), new Set<string>(), new Set<string>()]
           const begun = new Map<string, number>()
           const lanes = options.map((given, index) => {
-            const lane = scheduler.join(`${index}`, { ...defaultGates, ...given }, async (key) => {
+            const lane = scheduler.openLane(`${index}`, { ...defaultGates, ...given })
+            lane.serve(async (key) => {
               expect(under[index]!.has(key)).toBe(false)
               under[index]!.add(key)
               begun.set(`${index}/${key}`, clock.now())
@@ -436,7 +453,7 @@ describe('a scheduler', () => {
 })
 
 describe('a heap', () => {
-  it('gives back what it was given, in order', () => {
+  it('returns its items in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (numbers) => {
         const heap = createHeap<number>((a, b) => a < b)

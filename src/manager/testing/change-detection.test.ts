@@ -1,13 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { type App, App as AppKind, app, operations, read, since, tryApp } from '../../../test/kit.ts'
+import {
+  type App,
+  App as AppKind,
+  app,
+  operations,
+  read,
+  since,
+  openAppEnvironment,
+} from '../../../test/app-operator.ts'
 import type { Client } from '../../client/client.ts'
-import type { TypedResource } from '../../operator/typed-resource.ts'
+import type { TypedResource } from '../../kube/typed-resource.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { boolean, integer, list, map, optional, string } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
-import { defineDependent, type DependentOverlay, type DependentOptions } from '../../operator/dependent.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
+import { boolean, integer, list, map, optional, string } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service, ServiceAccount } from '../../kube/kinds.ts'
+import { defineDependent, type DependentOverlay, type DependentOptions } from '../../operator/dependent/dependent.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TestEnvironment } from './test-environment.ts'
 
@@ -32,7 +40,9 @@ async function keeping<T extends KubeObject>(
   options: Options<T>,
   spec: Readonly<Record<string, unknown>> = {},
 ): Promise<TestEnvironment> {
-  const testEnv = await tryApp({ resources: [defineDependent({ for: AppKind, kind, id: 'child', ...options })] })
+  const testEnv = await openAppEnvironment({
+    dependents: [defineDependent({ for: AppKind, kind, id: 'child', ...options })],
+  })
   await testEnv.create(AppKind, app('a', spec))
   await testEnv.settle()
   return testEnv
@@ -89,13 +99,13 @@ async function expectQuiet(testEnv: TestEnvironment): Promise<void> {
   expect(again.sent().filter((request) => !/^GET \/(?:apis?|api\/v1|apis\/[^/]+\/[^/]+)$/.test(request))).toEqual([])
 }
 
-describe('nothing is sent when nothing that the author owns has changed', () => {
+describe('no write when no owned field has changed', () => {
   const amounts = [
     { cpu: '0.5', memory: '1024Mi' },
     { cpu: '1000m', memory: '1Gi' },
     { cpu: 1, memory: 1e9 },
   ]
-  it.each(amounts)('after defaulting, and with amounts in other words: %j', async (requests) => {
+  it.each(amounts)('after defaulting, and with quantities in another format: %j', async (requests) => {
     const testEnv = await keeping(Deployment, {
       initial: pods({ resources: { requests, limits: requests }, ports: [{ containerPort: 80 }] }),
     })
@@ -104,7 +114,7 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     await testEnv.close()
   })
 
-  it('with values that are empty or zero, which servers drop', async () => {
+  it('with empty or zero values, which servers drop', async () => {
     const testEnv = await keeping(Deployment, {
       initial: pods({ env: [], args: [], stdin: false, workingDir: '', securityContext: {} }, 0),
       fromCR: () => ({ metadata: { labels: {}, annotations: {} }, spec: { paused: false, minReadySeconds: 0 } }),
@@ -113,7 +123,7 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     await testEnv.close()
   })
 
-  it('with text for a Secret', async () => {
+  it('with stringData of a Secret', async () => {
     const testEnv = await keeping(Secret, { initial: { stringData: { user: 'admin', word: 'pässwörd' } } })
     const { data } = (await read(testEnv.client, Secret, 'a')) as { data?: Record<string, string> }
     expect(Buffer.from(data?.['word'] ?? '', 'base64').toString()).toBe('pässwörd')
@@ -121,14 +131,14 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     await testEnv.close()
   })
 
-  it('with what is undefined in an overlay', async () => {
+  it('with undefined values in an overlay', async () => {
     const testEnv = await keeping(ConfigMap, { fromCR: ({ cr }) => ({ data: { a: 'b', none: cr.spec.parts?.['x'] } }) })
     await expectQuiet(testEnv)
     expect((await read(testEnv.client, ConfigMap, 'a'))['data']).toEqual({ a: 'b' })
     await testEnv.close()
   })
 
-  it('when an autoscaler sets what is left to it', async () => {
+  it('when an autoscaler sets a field outside the scope', async () => {
     const testEnv = await keeping(Deployment, { initial: pods(), scope: { except: ['spec.replicas'] } })
     const { writes } = since(testEnv)
     await testEnv.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
@@ -139,7 +149,7 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     await testEnv.close()
   })
 
-  it('when another manager adds labels, annotations, data and containers of its own', async () => {
+  it('when another manager adds labels, annotations, data and containers', async () => {
     const testEnv = await keeping(Deployment, { initial: pods({ ports: [{ containerPort: 80 }] }) })
     const { writes } = since(testEnv)
     await edit(testEnv.client, Deployment, {
@@ -165,7 +175,7 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
     await testEnv.close()
   })
 
-  it('when others keep what the author wants beside, and it is changed by a change of the CR', async () => {
+  it('when other managers co-own desired fields, and the CR changes them', async () => {
     const testEnv = await keeping(Deployment, {
       initial: pods(),
       fromCR: ({ cr }) => pods({ image: `app:${cr.spec.text}` }),
@@ -185,8 +195,8 @@ describe('nothing is sent when nothing that the author owns has changed', () => 
   })
 })
 
-describe('drift in what the author owns is put right', () => {
-  it('once, with the paths that had changed', async () => {
+describe('drift of owned fields is corrected', () => {
+  it('once, with the changed paths', async () => {
     const testEnv = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
     const { writes } = since(testEnv)
     const from = testEnv.ledgers.length
@@ -210,7 +220,7 @@ describe('drift in what the author owns is put right', () => {
     await testEnv.close()
   })
 
-  it('when the object, a value, a label or an item of a keyed list is taken away', async () => {
+  it('when the object, a value, a label or an item of a keyed list is removed', async () => {
     const testEnv = await keeping(Deployment, {
       initial: pods({
         env: [
@@ -277,7 +287,7 @@ describe('drift in what the author owns is put right', () => {
       { metadata: { labels: { empty: null } }, data: { empty: null } },
     ],
     [
-      'false, zero, an empty text, list or map of a custom object',
+      'false, zero, an empty string, list or map of a custom object',
       () =>
         keeping(Gadget, {
           // What generators of manifests leave behind: it is neither written nor missed.
@@ -291,7 +301,7 @@ describe('drift in what the author owns is put right', () => {
       { spec: { flag: null, count: null, note: null, tags: null, parts: null } },
     ],
   ]
-  it.each(falsy)('when %s is taken away', async (_, open, kind, patch) => {
+  it.each(falsy)('when %s is removed', async (_, open, kind, patch) => {
     const testEnv = await open()
     const { metadata, ...whole } = await read(testEnv.client, kind, 'a')
     const { writes } = since(testEnv)
@@ -308,7 +318,7 @@ describe('drift in what the author owns is put right', () => {
     await testEnv.close()
   })
 
-  it('when another client adds to an atomic map, as the selector of a Service', async () => {
+  it('when another client adds to an atomic map, such as the selector of a Service', async () => {
     const testEnv = await keeping(Service, {
       initial: { spec: { selector: { app: 'a' }, ports: [{ port: 80 }] } },
     })
@@ -348,7 +358,7 @@ describe('drift in what the author owns is put right', () => {
     await testEnv.close()
   })
 
-  it('when another client removes or changes the mark', async () => {
+  it('when another client removes or changes the annotation', async () => {
     const testEnv = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
     const { annotations } = (await read(testEnv.client, ConfigMap, 'a')).metadata
     for (const mark of [null, 'nonsense', 'kit.app:0000', 'other.app:0000']) {
@@ -362,7 +372,7 @@ describe('drift in what the author owns is put right', () => {
   })
 })
 
-describe('what the CR no longer says goes from the child', () => {
+describe('a field that the CR no longer sets is removed from the child', () => {
   it('a field, an entry of a map, an item of a keyed list', async () => {
     const testEnv = await keeping(
       Deployment,
@@ -400,7 +410,7 @@ describe('what the CR no longer says goes from the child', () => {
   })
 })
 
-describe('a scope keeps what it names and leaves the rest to others', () => {
+describe('a scope keeps the named fields and leaves the rest to other managers', () => {
   const initial: DependentOverlay<ConfigMap> = {
     metadata: { labels: { mine: '1' }, annotations: { kept: '1', loose: '1' } },
     data: { a: '1', b: '1' },
@@ -492,8 +502,8 @@ describe('a scope keeps what it names and leaves the rest to others', () => {
   })
 })
 
-describe('a server that keeps a value in words of its own', () => {
-  it('is asked once more, and then never again', async () => {
+describe('a server that normalises a value', () => {
+  it('gets one more apply, and then none', async () => {
     const Lease = resourceOf<UntypedObject>('coordination.k8s.io/v1', 'Lease')
     // The server keeps it as 2026-01-01T00:00:00.000000Z.
     const testEnv = await keeping(Lease, {
@@ -511,7 +521,7 @@ describe('a server that keeps a value in words of its own', () => {
     await poke(testEnv)
     await poke(testEnv)
     expect(writes().length).toBeLessThanOrEqual(1)
-    // What is changed by somebody is still noticed.
+    // The operator still corrects a change by a user.
     await testEnv.client.patch(
       Lease,
       { name: 'a', namespace: 'default' },

@@ -1,10 +1,17 @@
 /** An author who desires a field that its kind does not have reads which one, where, and what was meant. */
 import { describe, expect, it } from 'vitest'
-import { App as AppKind, app, type AppController, conditionsOf, since, tryApp } from '../../../test/kit.ts'
-import { integer, optional } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap, Deployment } from '../../operator/kinds.ts'
-import { defineDependent, type DependentOverlay } from '../../operator/dependent.ts'
+import {
+  App as AppKind,
+  app,
+  type AppController,
+  conditionsOf,
+  since,
+  openAppEnvironment,
+} from '../../../test/app-operator.ts'
+import { integer, optional } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Deployment } from '../../kube/kinds.ts'
+import { defineDependent, type DependentOverlay } from '../../operator/dependent/dependent.ts'
 
 const Gadget = defineKind({
   group: 'test.example.com',
@@ -23,7 +30,7 @@ const podSpec = (container: object): object => ({
   spec: { selector, template: { metadata: { labels: { app: 'a' } }, spec: { containers: [container] } } },
 })
 const deployment = (options: object): AppController => ({
-  resources: [defineDependent({ for: AppKind, kind: Deployment, ...options })],
+  dependents: [defineDependent({ for: AppKind, kind: Deployment, ...options })],
 })
 
 const mistakes: readonly (readonly [string, AppController, string])[] = [
@@ -59,7 +66,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
   ],
   [
     'a custom kind',
-    { resources: [defineDependent({ for: AppKind, kind: Gadget, initial: loose({ spec: { cuont: 1 } }) })] },
+    { dependents: [defineDependent({ for: AppKind, kind: Gadget, initial: loose({ spec: { cuont: 1 } }) })] },
     'Dependent gadget, in initial: Gadget of test.example.com/v1 has no field spec.cuont. Did you mean "count"?',
   ],
   [
@@ -75,7 +82,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
   [
     'an object that a step desires',
     {
-      resources: [defineDependent({ for: AppKind, kind: ConfigMap, initial: { data: { a: 'b' } } })],
+      dependents: [defineDependent({ for: AppKind, kind: ConfigMap, initial: { data: { a: 'b' } } })],
       steps: {
         Mutator: async (context, next) => {
           await next()
@@ -90,11 +97,11 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
 
 describe('a field that a kind does not have', () => {
   it.each(mistakes)('is reported to the author: %s', async (_, controller, message) => {
-    const testEnv = await tryApp(controller)
+    const testEnv = await openAppEnvironment(controller)
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const { Reconciled } = await conditionsOf(testEnv.client, 'a')
-    expect(Reconciled).toMatchObject({ status: 'False', reason: 'InvalidResource' })
+    expect(Reconciled).toMatchObject({ status: 'False', reason: 'InvalidDependent' })
     expect(Reconciled?.message).toContain(message)
     const { writes } = since(testEnv)
     await testEnv.settle(60_000)
@@ -108,9 +115,9 @@ describe('a field that a kind does not have', () => {
     ['reconcile()', { reconcile: () => ({ status: misspelt }) }],
   ]
   it.each(reports)(
-    'is reported of a status as well, in the conditions that are still written: %s',
+    'is reported for a status as well, in the conditions that are still written: %s',
     async (_, controller) => {
-      const testEnv = await tryApp(controller)
+      const testEnv = await openAppEnvironment(controller)
       await testEnv.create(AppKind, app('a'))
       await testEnv.settle()
       const { Reconciled } = await conditionsOf(testEnv.client, 'a')

@@ -1,12 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { App as AppKind, app, appOperator, exists, type Wire, wire } from '../../../test/kit.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { ClusterRole, ConfigMap, Deployment, Secret } from '../../operator/kinds.ts'
+import {
+  App as AppKind,
+  app,
+  appOperator,
+  exists,
+  type FaultyTransport,
+  faultyTransport,
+} from '../../../test/app-operator.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { ClusterRole, ConfigMap, Deployment, Secret } from '../../kube/kinds.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Resource } from '../../kube/kind.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import type { TypedResource } from '../../operator/typed-resource.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import type { TypedResource } from '../../kube/typed-resource.ts'
 import { openTestEnvironment, type TestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
@@ -57,20 +65,20 @@ const deployment = defineDependent({
 function withOutside(): { readonly operator: Operator; readonly outside: Set<string> } {
   const outside = new Set<string>()
   const operator = appOperator({
-    resources: [config, parts, role, deployment],
+    dependents: [config, parts, role, deployment],
     steps: {
       async Updater({ cr }, next) {
-        outside.add(cr.metadata.name!)
+        outside.add(cr.metadata.name)
         await next()
       },
     },
     finalize({ cr }) {
-      outside.delete(cr.metadata.name!)
+      outside.delete(cr.metadata.name)
       return 'done'
     },
     status: ({ all }) => ({
       names: all(parts)
-        .map(({ metadata }) => metadata.name!)
+        .map(({ metadata }) => metadata.name)
         .toSorted(),
     }),
     backOff: { firstMs: 500, mostMs: 2000 },
@@ -167,12 +175,12 @@ async function run(
   cuts: readonly Cut[],
 ): Promise<{ readonly end: readonly unknown[]; readonly writes: number; readonly outside: readonly string[] }> {
   const { operator, outside } = withOutside()
-  const line: Wire = wire()
+  const line: FaultyTransport = faultyTransport()
   const testEnv = await openTestEnvironment(operator, { wire: line.through })
   let writes = 0
   let isDead = false
   const lost = (): never => {
-    throw new MusterError('Aborted', 'The process is gone.')
+    throw new MusterError(clientErrors.Aborted, 'The process is gone.')
   }
   line.hinder = async ({ method, path }) => {
     if (isDead) lost()
@@ -233,7 +241,7 @@ describe('a process may end at any point', () => {
     { what: 'delete' },
   ]
 
-  it('before or after each of its writes, and the end is the same', async () => {
+  it('before or after each of its writes, and the end state is the same', async () => {
     const without = await run(script, [])
     const beforeTheEnd = await run(script.slice(0, -1), [])
     expect(without.writes).toBeGreaterThan(10)
@@ -247,7 +255,7 @@ describe('a process may end at any point', () => {
     }
   }, 60_000)
 
-  it('whatever others do meanwhile', async () => {
+  it('with concurrent changes of other clients', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(acts, { minLength: 1, maxLength: 5 }),

@@ -8,15 +8,15 @@ import {
   operations,
   read,
   since,
-  tryApp,
-} from '../../../test/kit.ts'
+  openAppEnvironment,
+} from '../../../test/app-operator.ts'
 import { configMap } from '../../../test/embedded.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ClusterRole, ConfigMap, Deployment, Namespace, Pod, Secret } from '../../operator/kinds.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ClusterRole, ConfigMap, Deployment, Namespace, Pod, Secret } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent, type Policy } from '../../operator/dependent.ts'
+import { defineDependent, type Policy } from '../../operator/dependent/dependent.ts'
 import { openTestEnvironment, type TestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
@@ -35,7 +35,7 @@ function config(policy: Policy, name = 'shared') {
 const foreign = configMap('shared', { theirs: 'x' }, { labels: { team: 'blue' } })
 describe('an existing object that no operator here owns', () => {
   it('own: is an error that names it, and nothing is written', async () => {
-    const testEnv = await tryApp({ resources: [config('own')] })
+    const testEnv = await openAppEnvironment({ dependents: [config('own')] })
     const before = await testEnv.create(ConfigMap, foreign)
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
@@ -54,8 +54,8 @@ describe('an existing object that no operator here owns', () => {
     await testEnv.close()
   })
 
-  it('adopt: becomes ours and keeps what others wrote in it', async () => {
-    const testEnv = await tryApp({ resources: [config('adopt')] })
+  it('adopt: becomes ours and keeps the fields of other managers', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config('adopt')] })
     const { metadata } = await testEnv.create(ConfigMap, foreign)
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
@@ -70,8 +70,8 @@ describe('an existing object that no operator here owns', () => {
     await testEnv.close()
   })
 
-  it.each(['ignore', 'create-only'] as const)('%s: is used as it is', async (policy) => {
-    const testEnv = await tryApp({ resources: [config(policy)] })
+  it.each(['ignore', 'create-only'] as const)('%s: is used unchanged', async (policy) => {
+    const testEnv = await openAppEnvironment({ dependents: [config(policy)] })
     const before = await testEnv.create(ConfigMap, foreign)
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
@@ -84,7 +84,7 @@ describe('an existing object that no operator here owns', () => {
   })
 
   it.each(['own', 'adopt'] as const)('%s: is never taken from another controller', async (policy) => {
-    const testEnv = await tryApp({ resources: [config(policy)] })
+    const testEnv = await openAppEnvironment({ dependents: [config(policy)] })
     const { metadata } = await testEnv.create(ConfigMap, configMap('their-owner'))
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'their-owner', uid: metadata.uid!, controller: true }
     const before = await testEnv.create(ConfigMap, configMap('shared', { theirs: 'x' }, { ownerReferences: [owner] }))
@@ -101,9 +101,9 @@ describe('an existing object that no operator here owns', () => {
       kind: ClusterRole,
       policy: 'adopt',
       name: () => 'shared',
-      fromCR: ({ cr }) => ({ metadata: { labels: { for: cr.metadata.name! } } }),
+      fromCR: ({ cr }) => ({ metadata: { labels: { for: cr.metadata.name } } }),
     })
-    const testEnv = await tryApp({ resources: [roles] })
+    const testEnv = await openAppEnvironment({ dependents: [roles] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.create(AppKind, app('b'))
@@ -118,8 +118,8 @@ describe('an existing object that no operator here owns', () => {
 })
 
 describe('create-only', () => {
-  it('is written once, left to itself, and made again when it is gone', async () => {
-    const testEnv = await tryApp({ resources: [config('create-only')] })
+  it('is written once, not corrected, and recreated when it is deleted', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config('create-only')] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const shared = { name: 'shared', namespace: 'default' }
@@ -136,7 +136,7 @@ describe('create-only', () => {
 
 describe('names', () => {
   it('an object of the same name that another client recreated is not ours', async () => {
-    const testEnv = await tryApp({ resources: [config('own')] })
+    const testEnv = await openAppEnvironment({ dependents: [config('own')] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.stop()
@@ -148,8 +148,8 @@ describe('names', () => {
     await testEnv.close()
   })
 
-  it('of a CR that was made anew, what the old one left is waited out', async () => {
-    const testEnv = await tryApp({ resources: [config('own')] })
+  it('of a recreated CR: waits until the dependents of the old one are gone', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config('own')] })
     const { metadata } = await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.stop()
@@ -164,20 +164,20 @@ describe('names', () => {
     await testEnv.close()
   })
 
-  it('two dependents that are the same object are reported, and neither is written', async () => {
+  it('two dependents with the same object are reported, and neither is written', async () => {
     const twin = defineDependent({ for: AppKind, kind: ConfigMap, id: 'twin', name: () => 'shared' })
-    const testEnv = await tryApp({ resources: [config('own'), twin] })
+    const testEnv = await openAppEnvironment({ dependents: [config('own'), twin] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const { Reconciled } = await conditionsOf(testEnv.client, 'a')
-    expect(Reconciled).toMatchObject({ reason: 'InvalidResource' })
+    expect(Reconciled).toMatchObject({ reason: 'InvalidDependent' })
     expect(Reconciled?.message).toContain('twin and configMap are both ConfigMap shared')
     expect(await exists(testEnv.client, ConfigMap, 'shared')).toBe(false)
     await testEnv.close()
   })
 
-  it('two CRs with the same dependent: the first has it, the second reports that', async () => {
-    const testEnv = await tryApp({ resources: [config('own')] })
+  it('two CRs with the same dependent: the first keeps it, the second reports that', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config('own')] })
     await testEnv.create(AppKind, app('a', { text: 'first' }))
     await testEnv.settle()
     await testEnv.create(AppKind, app('b', { text: 'second' }))
@@ -188,7 +188,7 @@ describe('names', () => {
   })
 })
 
-describe('what an owner reference cannot reach is known by a label', () => {
+describe('an object that an owner reference cannot express is tracked by a label', () => {
   const role = defineDependent({
     for: AppKind,
     kind: ClusterRole,
@@ -206,12 +206,12 @@ describe('what an owner reference cannot reach is known by a label', () => {
   const namespace: UntypedObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } }
 
   async function open() {
-    const testEnv = await tryApp({ resources: [role, elsewhere] })
+    const testEnv = await openAppEnvironment({ dependents: [role, elsewhere] })
     await testEnv.create(Namespace, namespace)
     return testEnv
   }
 
-  it('has no owner reference, and its CR a finalizer before it is made', async () => {
+  it('has no owner reference, and its CR has a finalizer before it is created', async () => {
     const testEnv = await open()
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
@@ -224,7 +224,7 @@ describe('what an owner reference cannot reach is known by a label', () => {
     await testEnv.close()
   })
 
-  it('is deleted with its CR, others’ are not', async () => {
+  it('is deleted with its CR; those of others are not', async () => {
     const testEnv = await open()
     await testEnv.create(AppKind, app('a'))
     await testEnv.create(AppKind, app('b'))
@@ -239,7 +239,7 @@ describe('what an owner reference cannot reach is known by a label', () => {
     await testEnv.close()
   })
 
-  it('keeps its CR as long as something keeps it', async () => {
+  it('keeps its CR while it has finalizers', async () => {
     const testEnv = await open()
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
@@ -256,14 +256,14 @@ describe('what an owner reference cannot reach is known by a label', () => {
     await testEnv.close()
   })
 
-  it('lets its CR go when the server answers a delete with an object that is gone', async () => {
+  it('releases its CR when a delete returns an object without finalizers', async () => {
     const pod = defineDependent({
       for: AppKind,
       kind: Pod,
       namespace: () => 'other',
       initial: { spec: { containers: [{ name: 'app', image: 'app:1' }] } },
     })
-    const testEnv = await tryApp({ resources: [pod] })
+    const testEnv = await openAppEnvironment({ dependents: [pod] })
     await testEnv.create(Namespace, namespace)
     await testEnv
       .create(
@@ -299,8 +299,8 @@ describe('what an owner reference cannot reach is known by a label', () => {
     await testEnv.close()
   })
 
-  it('of a free-style controller goes with its CR, too', async () => {
-    const testEnv = await tryApp({
+  it('of a free-style controller is deleted with its CR, too', async () => {
+    const testEnv = await openAppEnvironment({
       writes: [ClusterRole, ConfigMap],
       reconcile: ({ cr }) => ({
         objects: [
@@ -340,7 +340,7 @@ describe('free style', () => {
         template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'app:1' }] } },
       },
     })
-    const testEnv = await tryApp({
+    const testEnv = await openAppEnvironment({
       writes: [Deployment],
       reconcile: () => ({ objects: [deployment('default'), deployment('other')] }),
     })
@@ -353,9 +353,9 @@ describe('free style', () => {
 })
 
 describe('owned: false', () => {
-  it('outlives its CR, is never pruned, and is kept as wanted by the next CR of that name', async () => {
+  it('outlives its CR, is never pruned, and is maintained by the next CR of that name', async () => {
     const kept = defineDependent({ for: AppKind, kind: ConfigMap, owned: false, fromCR: (at) => ({ data: data(at) }) })
-    const testEnv = await tryApp({ resources: [kept] })
+    const testEnv = await openAppEnvironment({ dependents: [kept] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect((await read(testEnv.client, ConfigMap, 'a')).metadata.ownerReferences).toBeUndefined()
@@ -368,7 +368,7 @@ describe('owned: false', () => {
     await testEnv.close()
   })
 
-  it('two CRs that want the same one differently do not write in turns for ever', async () => {
+  it('two CRs with different content do not overwrite each other for ever', async () => {
     const kept = defineDependent({
       for: AppKind,
       kind: ConfigMap,
@@ -376,7 +376,7 @@ describe('owned: false', () => {
       name: () => 'shared',
       fromCR: (at) => ({ data: data(at) }),
     })
-    const testEnv = await tryApp({ resources: [kept] })
+    const testEnv = await openAppEnvironment({ dependents: [kept] })
     await testEnv.create(AppKind, app('a', { text: 'one' }))
     await testEnv.create(AppKind, app('b', { text: 'two' }))
     await testEnv.settle()
@@ -397,11 +397,11 @@ describe('pruning', () => {
   })
   const names = async (testEnv: TestEnvironment): Promise<readonly string[]> => {
     const { items } = await testEnv.client.list(ConfigMap, { namespace: 'default' })
-    return items.map(({ metadata }) => metadata.name ?? '').toSorted()
+    return items.map(({ metadata }) => metadata.name).toSorted()
   }
 
-  it('one of N that is no longer returned goes, the others stay as they are', async () => {
-    const testEnv = await tryApp({ resources: [bulk] })
+  it('one of N that is no longer returned is deleted, the others stay unchanged', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [bulk] })
     await testEnv.create(AppKind, app('a', { parts: { x: '1', y: '2', z: '3' } }))
     await testEnv.settle()
     const mine = ['a-x', 'a-y', 'a-z']
@@ -416,8 +416,8 @@ describe('pruning', () => {
     await testEnv.close()
   })
 
-  it('never touches what others made, even if they say that the CR owns it', async () => {
-    const testEnv = await tryApp({ resources: [bulk] })
+  it('never deletes objects of other clients, even if they have the CR as owner', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [bulk] })
     const { metadata } = await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
     const ownerReferences = [
       { apiVersion: 'test.example.com/v1', kind: 'App', name: 'a', uid: metadata.uid!, controller: true },
@@ -435,14 +435,14 @@ describe('pruning', () => {
     await testEnv.close()
   })
 
-  it('takes a resource that has become inactive, and makes it again', async () => {
+  it('deletes an inactive dependent, and recreates it later', async () => {
     const secret = defineDependent({
       for: AppKind,
       kind: Secret,
       activeWhen: ({ cr }) => cr.spec.size > 1,
       initial: { stringData: { a: 'b' } },
     })
-    const testEnv = await tryApp({ resources: [secret] })
+    const testEnv = await openAppEnvironment({ dependents: [secret] })
     await testEnv.create(AppKind, app('a', { size: 2 }))
     await testEnv.settle()
     for (const size of [1, 2, 1]) {
@@ -462,7 +462,7 @@ describe('pruning', () => {
         return {}
       },
     })
-    const testEnv = await tryApp({ resources: [bulk, fragile] })
+    const testEnv = await openAppEnvironment({ dependents: [bulk, fragile] })
     await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
     await testEnv.settle()
     await testEnv.client.patch(AppKind, ref, { spec: { text: 'bad', parts: null } }, { type: 'merge' })
@@ -474,8 +474,8 @@ describe('pruning', () => {
     await testEnv.close()
   })
 
-  it.each([null, ''])('goes even where another actor took its mark away: %j', async (mark) => {
-    const testEnv = await tryApp({ resources: [bulk] })
+  it.each([null, ''])('happens even where another actor removed the annotation: %j', async (mark) => {
+    const testEnv = await openAppEnvironment({ dependents: [bulk] })
     await testEnv.create(AppKind, app('a', { parts: { x: '1' } }))
     await testEnv.settle()
     await testEnv.stop()
@@ -488,15 +488,15 @@ describe('pruning', () => {
     await testEnv.close()
   })
 
-  it('leaves alone what another controller of the operator made of the same kind for its own CRs', async () => {
+  it('keeps objects of the same kind that another controller of the operator created for its own CRs', async () => {
     const OtherKind = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Other', spec: {} })
     const operator = defineOperator({
       name: 'kit',
       controllers: [
-        defineController({ for: AppKind, resources: [bulk] }),
+        defineController({ for: AppKind, dependents: [bulk] }),
         defineController({
           for: OtherKind,
-          resources: [defineDependent({ for: OtherKind, kind: ConfigMap, name: () => 'of-other' })],
+          dependents: [defineDependent({ for: OtherKind, kind: ConfigMap, name: () => 'of-other' })],
         }),
       ],
     })

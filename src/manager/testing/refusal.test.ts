@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { app, App, conditionsOf, operations, since, tryApp } from '../../../test/kit.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { app, App, conditionsOf, operations, since, openAppEnvironment } from '../../../test/app-operator.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 
 const config = defineDependent({
   for: App,
   kind: ConfigMap,
-  // A label that no server takes, until somebody corrects the CR.
+  // A label that the API server rejects until a user corrects the CR.
   fromCR: ({ cr }) => ({ metadata: { labels: { text: cr.spec.text } } }),
 })
 
-describe('what a server refuses for good', () => {
-  it('is not sent again while nothing changed, however often the controller looks', async () => {
-    const testEnv = await tryApp({
-      resources: [config],
+describe('a permanently rejected write', () => {
+  it('is not repeated while nothing changed, however often the controller runs', async () => {
+    const testEnv = await openAppEnvironment({
+      dependents: [config],
       resyncMs: 1000,
       steps: { ErrorManager: ({ requeueAfter }) => requeueAfter(1000) },
     })
@@ -34,10 +34,10 @@ describe('what a server refuses for good', () => {
     await testEnv.close()
   })
 
-  it('is known to the step that manages errors', async () => {
+  it('is visible to the step that manages errors', async () => {
     const seen: (string | undefined)[] = []
-    const testEnv = await tryApp({
-      resources: [config],
+    const testEnv = await openAppEnvironment({
+      dependents: [config],
       steps: { ErrorManager: ({ failure }) => void seen.push(failure?.reason) },
     })
     await testEnv.create(App, app('a', { text: 'not a label!' }))

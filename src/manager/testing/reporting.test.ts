@@ -1,14 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { App as AppKind, app, conditionsOf, operations, read, since, tryApp, wire } from '../../../test/kit.ts'
+import {
+  App as AppKind,
+  app,
+  conditionsOf,
+  operations,
+  read,
+  since,
+  openAppEnvironment,
+  faultyTransport,
+} from '../../../test/app-operator.ts'
 import { configMap } from '../../../test/embedded.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { fail, giveUp, tryLater } from '../../operator/failure.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { operationCounts } from '../../operator/ledger.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
 import type { TestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
@@ -30,8 +40,8 @@ async function eventsAbout(testEnv: TestEnvironment): Promise<readonly string[]>
 }
 
 describe('conditions', () => {
-  it('carry the generation, and their time changes with their status alone', async () => {
-    const testEnv = await tryApp({ resources: [config] })
+  it('have the generation, and their time changes with their status only', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const first = await conditionsOf(testEnv.client, 'a')
@@ -47,8 +57,8 @@ describe('conditions', () => {
     await testEnv.close()
   })
 
-  it('say the same after what created and what found: one write, however often it is looked at', async () => {
-    const testEnv = await tryApp({ resources: [config], resyncMs: 10_000 })
+  it('are the same after creating and finding: one write, however often the controller runs', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config], resyncMs: 10_000 })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const { sent } = since(testEnv)
@@ -59,8 +69,8 @@ describe('conditions', () => {
     await testEnv.close()
   })
 
-  it('Stalled appears with what only a change can mend, and goes with it', async () => {
-    const testEnv = await tryApp({
+  it('Stalled appears with errors that only a change can fix, and disappears with them', async () => {
+    const testEnv = await openAppEnvironment({
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
     })
     await testEnv.create(AppKind, app('a'))
@@ -74,11 +84,11 @@ describe('conditions', () => {
   })
 
   it.each([
-    ['that reports nothing', undefined],
-    ['that reports', () => ({ seen: 'me' })],
-  ])('of others, and their fields of the status, stay as they are: a controller %s', async (_, status) => {
-    const testEnv = await tryApp({
-      resources: [config],
+    ['without a status', undefined],
+    ['with a status', () => ({ seen: 'me' })],
+  ])('of other managers, and their status fields, are kept: a controller %s', async (_, status) => {
+    const testEnv = await openAppEnvironment({
+      dependents: [config],
       ...(status && { status }),
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
     })
@@ -109,14 +119,14 @@ describe('conditions', () => {
       expect((await conditionsOf(testEnv.client, 'a'))['Paid']).toEqual(theirs)
       expect((await read(testEnv.client, AppKind, 'a'))['status']).toMatchObject({ count: 7 })
     }
-    // They are still theirs: nobody has to force anything.
+    // The fields still belong to the manager `billing`: its apply needs no force.
     if (!status) await applyTheirs({ ...theirs, status: 'False' })
     await testEnv.close()
   })
 
-  it('what the author no longer reports goes; what he reported stays while there is trouble', async () => {
-    const testEnv = await tryApp({
-      resources: [config],
+  it('a status field that the author no longer reports is removed; during failures it is kept', async () => {
+    const testEnv = await openAppEnvironment({
+      dependents: [config],
       check: ({ cr }) => (cr.spec.text === 'bad' ? giveUp('Bad', 'It is bad.') : undefined),
       status: ({ cr, own }) => ({
         seen: own(config)?.data?.['text'] ?? '',
@@ -145,13 +155,18 @@ describe('conditions', () => {
 describe('the ledger', () => {
   it('yields counts, a log line and the next run', async () => {
     const lines: JsonObject[] = []
-    const testEnv = await tryApp({ resources: [config], resyncMs: 90_000 }, { log: (line) => void lines.push(line) })
+    const testEnv = await openAppEnvironment(
+      { dependents: [config], resyncMs: 90_000 },
+      { log: (line) => void lines.push(line) },
+    )
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const [ledger] = testEnv.ledgers
     expect(Object.fromEntries(operationCounts(ledger!))).toEqual({ created: 1, statusWritten: 1 })
     expect(lines).toEqual([
       {
+        level: 'info',
+        msg: 'Reconciled',
         operator: 'kit',
         controller: 'app',
         key: 'default/a',
@@ -164,7 +179,7 @@ describe('the ledger', () => {
     ])
     await testEnv.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
     await testEnv.settle()
-    expect(lines.at(-1)?.['done']).toEqual(['corrected configMap (data.text)'])
+    expect(lines.findLast((line) => 'done' in line)?.['done']).toEqual(['corrected configMap (data.text)'])
     await testEnv.close()
   })
 
@@ -178,7 +193,7 @@ describe('the ledger', () => {
         data: { word: cr.spec.size > 1 ? `${word} is no base64!` : Buffer.from(word).toString('base64') },
       }),
     })
-    const testEnv = await tryApp({ resources: [secret] }, { log: (line) => void lines.push(line) })
+    const testEnv = await openAppEnvironment({ dependents: [secret] }, { log: (line) => void lines.push(line) })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.client.patch(Secret, ref, { data: { word: null } }, { type: 'merge' })
@@ -196,7 +211,7 @@ describe('the ledger', () => {
 
 describe('Events', () => {
   it('are recorded once and counted, also across a restart', async () => {
-    const testEnv = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
+    const testEnv = await openAppEnvironment({ check: () => tryLater('Moon', 'The moon is not full.') })
     await testEnv.create(AppKind, app('a'))
     await testEnv.clock.advance(600_000)
     const count = async (): Promise<number> => {
@@ -218,19 +233,19 @@ describe('Events', () => {
     await testEnv.close()
   })
 
-  it('that the server has expired are recorded anew', async () => {
-    const testEnv = await tryApp({ check: () => tryLater('Moon', 'The moon is not full.') })
+  it('that the server has expired are recorded again', async () => {
+    const testEnv = await openAppEnvironment({ check: () => tryLater('Moon', 'The moon is not full.') })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const { items } = await testEnv.client.list(Event, { namespace: 'default' })
-    for (const { metadata } of items) await testEnv.client.delete(Event, { name: metadata.name!, namespace: 'default' })
+    for (const { metadata } of items) await testEnv.client.delete(Event, { name: metadata.name, namespace: 'default' })
     await testEnv.clock.advance(1_200_000)
     expect((await eventsAbout(testEnv)).filter((event) => event.includes('Moon'))).toHaveLength(1)
     await testEnv.close()
   })
 
-  it('say what was changed, never that all is well', async () => {
-    const testEnv = await tryApp({ resources: [config] })
+  it('describe changes, never that all is well', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.restart()
@@ -243,16 +258,19 @@ describe('Events', () => {
   })
 
   it('that cannot be written do not fail a reconcile', async () => {
-    const line = wire()
+    const line = faultyTransport()
     const lines: JsonObject[] = []
-    const testEnv = await tryApp({ resources: [config] }, { wire: line.through, log: (one) => void lines.push(one) })
+    const testEnv = await openAppEnvironment(
+      { dependents: [config] },
+      { wire: line.through, log: (one) => void lines.push(one) },
+    )
     line.hinder = ({ path }) => {
-      if (path.includes('/events')) throw new MusterError('Forbidden', 'no events for you')
+      if (path.includes('/events')) throw new MusterError(clientErrors.Forbidden, 'no events for you')
     }
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
-    expect(lines.some((one) => one['problem'] === 'an Event was not written')).toBe(true)
+    expect(lines.some((one) => one['msg'] === 'Event was not written')).toBe(true)
     await testEnv.close()
   })
 })
@@ -260,10 +278,10 @@ describe('Events', () => {
 describe('finalizers', () => {
   const finalizer = 'apps.test.example.com/kit'
 
-  it('are there before the first effect, and those of others stay', async () => {
+  it('exist before the first effect, and those of other controllers are kept', async () => {
     const seen: (readonly string[])[] = []
-    const line = wire()
-    const testEnv = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
+    const line = faultyTransport()
+    const testEnv = await openAppEnvironment({ dependents: [config], finalize: () => 'done' }, { wire: line.through })
     line.hinder = async ({ method, path }) => {
       if (method === 'PATCH' && path.includes('/configmaps/')) {
         seen.push((await read(testEnv.client, AppKind, 'a')).metadata.finalizers ?? [])
@@ -281,9 +299,9 @@ describe('finalizers', () => {
     await testEnv.close()
   })
 
-  it('are taken away once, though news of the end comes late and something else wakes the operator', async () => {
-    const line = wire()
-    const testEnv = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
+  it('are removed once, even if the deletion is observed late and another change triggers the operator', async () => {
+    const line = faultyTransport()
+    const testEnv = await openAppEnvironment({ dependents: [config], finalize: () => 'done' }, { wire: line.through })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     const { writes } = since(testEnv)
@@ -294,7 +312,7 @@ describe('finalizers', () => {
     await testEnv.client.delete(AppKind, ref)
     await testEnv.settle()
     expect(await testEnv.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
-    // Its ConfigMap goes with it, and that is told in time.
+    // The garbage collector deletes its ConfigMap, and that event is not delayed.
     expect(writes()).toHaveLength(1)
     arrive()
     await testEnv.settle()
@@ -322,7 +340,7 @@ describe('finalizers', () => {
   ]
   it.each(notDone)('stay when finalize %s, which is reported', async (_, finalize, message) => {
     let isMended = false
-    const testEnv = await tryApp({ finalize: () => (isMended ? 'done' : finalize()), timeoutMs: 5000 })
+    const testEnv = await openAppEnvironment({ finalize: () => (isMended ? 'done' : finalize()), timeoutMs: 5000 })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.client.delete(AppKind, ref)
@@ -337,8 +355,8 @@ describe('finalizers', () => {
     await testEnv.close()
   })
 
-  it('are not asked for by controllers that have nothing to undo', async () => {
-    const testEnv = await tryApp({ resources: [config] })
+  it('are not added by controllers without clean-up', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [config] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect((await read(testEnv.client, AppKind, 'a')).metadata.finalizers).toBeUndefined()
@@ -346,9 +364,9 @@ describe('finalizers', () => {
   })
 })
 
-describe('what fails again and again', () => {
+describe('repeated failures', () => {
   async function failing(throwing: () => void, backOff = { firstMs: 1000, mostMs: 8000 }): Promise<TestEnvironment> {
-    const testEnv = await tryApp({ check: throwing, backOff })
+    const testEnv = await openAppEnvironment({ check: throwing, backOff })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle(0)
     return testEnv
@@ -356,17 +374,17 @@ describe('what fails again and again', () => {
   const times = (testEnv: TestEnvironment): readonly number[] =>
     testEnv.ledgers.map(({ startedAt }) => Math.round((startedAt - testEnv.ledgers[0]!.startedAt) / 100) / 10)
 
-  it('is tried less and less often, up to a cap', async () => {
+  it('are retried less and less often, up to a maximum', async () => {
     const testEnv = await failing(() => tryLater('Moon', 'no'))
     await testEnv.clock.advance(40_000)
     expect(times(testEnv)).toEqual([0, 1, 3, 7, 15, 23, 31, 39])
     await testEnv.close()
   })
 
-  it('begins anew with another reason, and after success', async () => {
+  it('start over with another reason, and after success', async () => {
     let count = 0
     const script = ['A', 'A', 'A', 'B', 'B', '', 'A', 'A']
-    const testEnv = await tryApp({
+    const testEnv = await openAppEnvironment({
       backOff: { firstMs: 1000, mostMs: 100_000 },
       resyncMs: 1000,
       check: () => {
@@ -383,8 +401,11 @@ describe('what fails again and again', () => {
     await testEnv.close()
   })
 
-  it('is counted for each object on its own', async () => {
-    const testEnv = await tryApp({ check: () => tryLater('Moon', 'no'), backOff: { firstMs: 1000, mostMs: 8000 } })
+  it('are counted for each object separately', async () => {
+    const testEnv = await openAppEnvironment({
+      check: () => tryLater('Moon', 'no'),
+      backOff: { firstMs: 1000, mostMs: 8000 },
+    })
     await testEnv.create(AppKind, app('a'))
     await testEnv.clock.advance(20_000)
     await testEnv.create(AppKind, app('b'))
@@ -393,7 +414,7 @@ describe('what fails again and again', () => {
     await testEnv.close()
   })
 
-  it('is tried at once when something changes', async () => {
+  it('are retried at once when an input changes', async () => {
     const testEnv = await failing(() => tryLater('Moon', 'no'), { firstMs: 100_000, mostMs: 100_000 })
     expect(testEnv.ledgers).toHaveLength(1)
     await set(testEnv, { text: 'new' })
@@ -401,7 +422,7 @@ describe('what fails again and again', () => {
     await testEnv.close()
   })
 
-  it('is not tried at all when only a change can mend it', async () => {
+  it('are not retried when only a change can fix them', async () => {
     for (const end of [() => fail('Bad', 'no'), () => giveUp('Bad', 'no')]) {
       const testEnv = await failing(end)
       await testEnv.clock.advance(600_000)
@@ -412,8 +433,8 @@ describe('what fails again and again', () => {
     }
   })
 
-  it('waits as long as requested, even if something else was due earlier', async () => {
-    const testEnv = await tryApp({
+  it('wait as long as requested, even if a retry was due earlier', async () => {
+    const testEnv = await openAppEnvironment({
       steps: {
         async CRChecker({ requeueAfter }, next) {
           requeueAfter(500)
@@ -430,12 +451,12 @@ describe('what fails again and again', () => {
     await testEnv.close()
   })
 
-  it('what is refused for now waits as the server says', async () => {
-    const line = wire()
-    const testEnv = await tryApp({ resources: [config] }, { wire: line.through })
+  it('a throttled request waits as the server says', async () => {
+    const line = faultyTransport()
+    const testEnv = await openAppEnvironment({ dependents: [config] }, { wire: line.through })
     line.hinder = ({ path }) => {
       if (path.includes('/configmaps/a')) {
-        throw new MusterError('TooManyRequests', 'too many', { retryAfterMs: 30_000 })
+        throw new MusterError(clientErrors.TooManyRequests, 'too many', { retryAfterMs: 30_000 })
       }
     }
     await testEnv.create(AppKind, app('a'))
@@ -449,36 +470,36 @@ describe('what fails again and again', () => {
   })
 
   it('a conflict is retried soon and quietly', async () => {
-    const line = wire()
+    const line = faultyTransport()
     const lines: JsonObject[] = []
-    const testEnv = await tryApp(
-      { resources: [config], finalize: () => 'done' },
+    const testEnv = await openAppEnvironment(
+      { dependents: [config], finalize: () => 'done' },
       { wire: line.through, log: (one) => void lines.push(one) },
     )
     let count = 0
     line.hinder = async ({ method, path }) => {
       if (method !== 'PATCH' || !path.includes('/apps/a') || count++ > 0) return
-      // Somebody is faster.
+      // A user patches the CR first.
       await testEnv.client.patch(AppKind, ref, { metadata: { labels: { fast: 'yes' } } }, { type: 'merge' })
     }
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle(5000)
     expect(testEnv.ledgers[0]?.failure?.retry).toBe('conflict')
     expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
-    expect(lines.filter((one) => one['outcome'] === 'failed')).toEqual([])
+    expect(lines.filter((one) => one['outcome'] === 'failed' && one['level'] !== 'debug')).toEqual([])
     expect((await eventsAbout(testEnv)).filter((event) => event.startsWith('Warning'))).toEqual([])
     await testEnv.close()
   })
 
-  it('one that only a change can mend does not keep another from being tried again', async () => {
-    const line = wire()
+  it('a failure that only a change can fix does not prevent other retries', async () => {
+    const line = faultyTransport()
     const stuck = defineDependent({ for: AppKind, kind: ConfigMap, id: 'stuck', name: () => 'taken' })
     const passing = defineDependent({ for: AppKind, kind: Secret, id: 'passing' })
-    const testEnv = await tryApp({ resources: [stuck, passing] }, { wire: line.through })
+    const testEnv = await openAppEnvironment({ dependents: [stuck, passing] }, { wire: line.through })
     await testEnv.create(ConfigMap, configMap('taken'))
     let isDown = true
     line.hinder = ({ path }) => {
-      if (isDown && path.includes('/secrets/')) throw new MusterError('ServiceUnavailable', 'not yet')
+      if (isDown && path.includes('/secrets/')) throw new MusterError(clientErrors.ServiceUnavailable, 'not yet')
     }
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()

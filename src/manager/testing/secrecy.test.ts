@@ -1,4 +1,4 @@
-/** Secrets stay where they are: operators that do their best to tell one, and everything that anybody could read of it. */
+/** Secrets do not leak: operators that try to disclose one, and every output that a user could read it in. */
 import { describe, expect, it } from 'vitest'
 import { crds, embedded, type Embedded } from '../../../test/embedded.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
@@ -9,19 +9,18 @@ import { seededRandom } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { giveUp } from '../../operator/failure.ts'
-import { string } from '../../operator/field.ts'
-import { exactly } from '../../operator/input.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { string } from '../../operator/kind/field.ts'
+import { exactly } from '../../operator/view/input.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import type { View } from '../../operator/view.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import type { View } from '../../operator/view/view.ts'
 import { createActivity } from '../observability/activity.ts'
 import { countedTransport } from '../observability/counted-transport.ts'
-import { runReconcile } from '../run/run-reconcile.ts'
 import type { Finding } from '../findings/finding.ts'
 import { createManager } from '../hosting/manager.ts'
-import { createMeter, measured } from '../run/run-meter.ts'
+import { createRunMeter } from '../run/run-meter.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import type { ManagerReport } from '../observability/report.ts'
 import { createTracing } from '../observability/tracing.ts'
@@ -31,7 +30,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const Leak = defineKind({ group: 'leak.example.com', version: 'v1', kind: 'Leak', spec: { how: string() } })
 
-/** By every way that author code has into what is told. */
+/** Discloses the password by every way that author code has into the output. */
 function leaky(): Operator {
   const secretOf = (view: View): string => {
     const found = view.get(Secret, { name: 'password', namespace: 'default' })
@@ -48,7 +47,7 @@ function leaky(): Operator {
   })
   const controller = defineController({
     for: Leak,
-    resources: [config],
+    dependents: [config],
     reads: [Secret],
     check({ cr, view }) {
       const value = secretOf(view)
@@ -62,14 +61,14 @@ function leaky(): Operator {
 
 const hows = ['throws', 'encoded', 'givesUp', 'mutator', 'waiting', 'fine']
 
-/** A manager that tells everything it has to tell, by every way. */
+/** A manager of which every output is collected. */
 interface Telling {
   readonly cluster: Embedded
   readonly requests: readonly TransportRequest[]
   readonly findings: readonly Finding[]
   readonly lines: readonly string[]
   add(operator: Operator): Promise<void>
-  /** All that can be read by now of what is told, the CRs of these kinds and their Events among it. */
+  /** All output so far, with the CRs of these kinds and their Events. */
   all(...kinds: readonly Kind[]): Promise<string>
   report(): ManagerReport
   rendered(): string
@@ -112,6 +111,12 @@ function openTelling(): Telling {
     clock,
     metrics,
     observer: activity,
+    meter: createRunMeter({
+      clock,
+      random: seededRandom(5),
+      busyMs: () => 0,
+      within: (id, work) => tracing.within(id, work),
+    }),
     log: tell,
     onFinding(finding) {
       tell(finding)
@@ -123,25 +128,18 @@ function openTelling(): Telling {
       tracing.note(ledger)
     },
   })
-  const meter = createMeter(() => 0)
-  const run = measured(runReconcile, {
-    clock,
-    random: seededRandom(5),
-    meter,
-    within: (id, work) => tracing.within(id, work),
-  })
   const until = async (promise: Promise<unknown>): Promise<void> => {
     let isDone = false
     void promise.then(() => (isDone = true))
     await clock.until(() => isDone)
   }
-  const report = (): ManagerReport => activity.report({ lanes: manager.lanes(), feeds: cache.report() })
+  const report = (): ManagerReport => activity.report({ lanes: manager.lanes(), informers: cache.report() })
   return {
     cluster,
     requests,
     findings,
     lines,
-    add: (operator) => until(manager.add(operator, { run })),
+    add: (operator) => until(manager.add(operator)),
     async all(...kinds) {
       await until(tracing.close())
       const now = report()
@@ -182,7 +180,7 @@ const [Undeclared, Named, Renamed, Flipping, Fought, Several] = [
 ]
 const found = [Undeclared, Named, Renamed, Flipping, Fought, Several]
 
-/** What they handle, and none of it is anybody's business. */
+/** The secret values of these operators: none may appear in any output. */
 const values = {
   undeclared: 'undeclared-hunter2',
   name: 'name-hunter2',
@@ -221,7 +219,7 @@ function offending(): readonly Operator[] {
     for: Renamed,
     reads: [Secret],
     writes,
-    resources: [defineDependent({ for: Renamed, kind: Secret, name: () => 'mine' })],
+    dependents: [defineDependent({ for: Renamed, kind: Secret, name: () => 'mine' })],
     steps: {
       // What the kit has looked at by then is looked at once more where it would leave.
       async Mutator(context, next) {
@@ -254,9 +252,9 @@ function offending(): readonly Operator[] {
   )
   const several = defineController({
     for: Several,
-    resources: both,
+    dependents: both,
     steps: {
-      // Two resources of one name are refused; a step of the author's own can still make one of them.
+      // Two dependents of one name are refused; a step of the author's own can still make one of them.
       async Mutator(context, next) {
         await next()
         for (const [subject, object] of context.wanted)
@@ -269,16 +267,16 @@ function offending(): readonly Operator[] {
     defineOperator({
       name: 'quarrelsome',
       controllers: [
-        defineController({ for: Flipping, resources: [flip], resyncMs: 500 }),
-        defineController({ for: Fought, resources: [fight] }),
+        defineController({ for: Flipping, dependents: [flip], resyncMs: 500 }),
+        defineController({ for: Fought, dependents: [fight] }),
         several,
       ],
     }),
   ]
 }
 
-describe('what a Secret holds', () => {
-  it('is in no log, metric, report, trace, finding, Event or condition, though author code repeats it', async () => {
+describe('the content of a Secret', () => {
+  it('is in no log, metric, report, trace, finding, Event or condition, even if author code repeats it', async () => {
     const telling = openTelling()
     const { clock, client: person } = telling.cluster
     await person.create(crds, Leak.crd() as unknown as UntypedObject)
@@ -306,7 +304,7 @@ describe('what a Secret holds', () => {
     expect(all).toContain('\\"***\\" is too short')
     expect(telling.report().operators[0]).toMatchObject({
       failing: 4,
-      deeds: expect.arrayContaining([expect.anything()]),
+      recentRuns: expect.arrayContaining([expect.anything()]),
     })
     expect(all).toContain('"startTimeUnixNano"')
     expect(isToldIn(all, password)).toBe(false)
@@ -324,7 +322,7 @@ describe('what a Secret holds', () => {
     await telling.stop()
   })
 
-  it('is in no report of a finding about it', async () => {
+  it('is in no finding about it', async () => {
     const telling = openTelling()
     const { clock, client: person } = telling.cluster
     for (const kind of found) await person.create(crds, kind.crd() as unknown as UntypedObject)
@@ -338,7 +336,7 @@ describe('what a Secret holds', () => {
     for (const kind of found)
       await person.create(kind, kind.draft({ name: 'a', namespace: 'default' }, {}) as unknown as UntypedObject)
     await clock.advance(200)
-    // Somebody who will not have it.
+    // Another field manager reverts the value again and again.
     for (let round = 0; round < 60; round++) {
       await person.patch(
         Secret,
@@ -359,7 +357,7 @@ describe('what a Secret holds', () => {
       'several severalWrites',
       'undeclared undeclaredWrite',
     ])
-    // Each was told by every way: in a log line, on the CR, as an Event and in the metrics.
+    // Each finding is in every output: in a log line, on the CR, as an Event and in the metrics.
     for (const [reason, kind] of [
       ['HotLoop', 'hotLoop'],
       ['Conflict', 'conflict'],
@@ -371,7 +369,7 @@ describe('what a Secret holds', () => {
       expect(all).toMatch(new RegExp(`"reason":"${reason}","message":"(?:careless|quarrelsome), `))
       expect(all).toMatch(new RegExp(`muster_findings_total\\{controller="[^"]+",kind="${kind}"\\} [1-9]`))
     }
-    // The path is told, and what was there is not.
+    // The output names the path of the field, and not its value.
     expect(all).toContain('data.token')
     const told = Object.values(values)
       .flat()

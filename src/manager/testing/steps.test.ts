@@ -7,16 +7,15 @@ import {
   exists,
   operations,
   read,
-  since,
-  tryApp,
-} from '../../../test/kit.ts'
-import { errorTable, type ErrorName } from '../../kube/errors.ts'
+  openAppEnvironment,
+} from '../../../test/app-operator.ts'
+import { operatorErrors } from '../../operator/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { fail, giveUp, tryLater } from '../../operator/failure.ts'
 import type { Ledger } from '../../operator/ledger.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import { standardSteps, type StepGraph, type StepName } from '../../operator/step-graph.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import type { StepName } from '../../operator/step-graph.ts'
 import type { TestEnvironment, TestEnvironmentOptions } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
@@ -32,7 +31,7 @@ async function run(
   spec: Readonly<Record<string, unknown>> = {},
   trialOptions: TestEnvironmentOptions = {},
 ): Promise<{ readonly testEnv: TestEnvironment; readonly ledger: Ledger }> {
-  const testEnv = await tryApp(options, trialOptions)
+  const testEnv = await openAppEnvironment(options, trialOptions)
   await testEnv.create(AppKind, app('a', spec))
   await testEnv.settle(0)
   const [ledger] = testEnv.ledgers
@@ -40,17 +39,17 @@ async function run(
   return { testEnv, ledger }
 }
 
-describe('the path', () => {
+describe('the path of steps', () => {
   it('is recorded', async () => {
-    const { testEnv, ledger } = await run({ resources: [config] })
+    const { testEnv, ledger } = await run({ dependents: [config] })
     expect(ledger.path).toEqual(happy)
     await testEnv.client.delete(AppKind, ref)
     await testEnv.close()
   })
 
-  it('goes by CRFinalizer, and not by CRChecker, when the CR is being deleted', async () => {
+  it('contains CRFinalizer, and not CRChecker, during deletion of the CR', async () => {
     const { testEnv } = await run({
-      resources: [config],
+      dependents: [config],
       finalize: () => 'done',
       check: ({ cr }) => {
         if (cr.spec.text === 'bad') giveUp('Bad', 'It is bad.')
@@ -66,21 +65,24 @@ describe('the path', () => {
   })
 
   const steps = happy.filter((name): name is StepName => name !== 'none')
-  it.each(steps)('%s: a failure leads to ErrorManager, giving up to GiveUpManager, and both are told', async (step) => {
-    for (const [end, last, reason] of [
-      [() => fail('Broken', 'It broke.'), 'ErrorManager', 'Broken'],
-      [() => tryLater('Later', 'Not now.'), 'ErrorManager', 'Later'],
-      [() => giveUp('Enough', 'It makes no sense.'), 'GiveUpManager', 'Enough'],
-    ] as const) {
-      const { testEnv, ledger } = await run({ resources: [config], steps: { [step]: end } })
-      expect(ledger.path).toEqual([...happy.slice(0, happy.indexOf(step) + 1), last])
-      const { Reconciled, Stalled } = await conditionsOf(testEnv.client, 'a')
-      expect(Reconciled).toMatchObject({ status: 'False', reason })
-      expect(Stalled?.reason).toBe(reason === 'Later' ? undefined : reason)
-      expect(ledger.requeueAfterMs !== undefined).toBe(reason === 'Later')
-      await testEnv.close()
-    }
-  })
+  it.each(steps)(
+    '%s: a failure leads to ErrorManager, giving up to GiveUpManager, and both receive it',
+    async (step) => {
+      for (const [end, last, reason] of [
+        [() => fail('Broken', 'It broke.'), 'ErrorManager', 'Broken'],
+        [() => tryLater('Later', 'Not now.'), 'ErrorManager', 'Later'],
+        [() => giveUp('Enough', 'It makes no sense.'), 'GiveUpManager', 'Enough'],
+      ] as const) {
+        const { testEnv, ledger } = await run({ dependents: [config], steps: { [step]: end } })
+        expect(ledger.path).toEqual([...happy.slice(0, happy.indexOf(step) + 1), last])
+        const { Reconciled, Stalled } = await conditionsOf(testEnv.client, 'a')
+        expect(Reconciled).toMatchObject({ status: 'False', reason })
+        expect(Stalled?.reason).toBe(reason === 'Later' ? undefined : reason)
+        expect(ledger.requeueAfterMs !== undefined).toBe(reason === 'Later')
+        await testEnv.close()
+      }
+    },
+  )
 
   it('CRFinalizer: a failure leads to ErrorManager', async () => {
     const { testEnv } = await run({ finalize: () => fail('Broken', 'It broke.') })
@@ -91,45 +93,42 @@ describe('the path', () => {
   })
 })
 
-describe('a step that an author overrides', () => {
-  it.each(happy)(
-    '%s: next() does what it does by default, and the author may do more before and after',
-    async (step) => {
-      const heard: string[] = []
-      const { testEnv, ledger } = await run({
-        resources: [config],
-        steps: {
-          [step]: async (_: unknown, next: () => Promise<void>) => {
-            heard.push('before')
-            await next()
-            heard.push('after')
-          },
+describe('an overridden step', () => {
+  it.each(happy)('%s: next() runs the default, and the author may add code before and after', async (step) => {
+    const heard: string[] = []
+    const { testEnv, ledger } = await run({
+      dependents: [config],
+      steps: {
+        [step]: async (_: unknown, next: () => Promise<void>) => {
+          heard.push('before')
+          await next()
+          heard.push('after')
         },
-      })
-      expect(heard).toEqual(['before', 'after'])
-      expect(ledger.path).toEqual(happy)
-      expect(ledger.failure).toBeUndefined()
-      expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
-      await testEnv.close()
-    },
-  )
+      },
+    })
+    expect(heard).toEqual(['before', 'after'])
+    expect(ledger.path).toEqual(happy)
+    expect(ledger.failure).toBeUndefined()
+    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(true)
+    await testEnv.close()
+  })
 
   it('Updater: without next() nothing is written', async () => {
-    const { testEnv } = await run({ resources: [config], steps: { Updater: () => undefined } })
+    const { testEnv } = await run({ dependents: [config], steps: { Updater: () => undefined } })
     expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(false)
     await testEnv.close()
   })
 
-  it('Mutator: without next() and without want() the error says what is missing', async () => {
-    const { testEnv, ledger } = await run({ resources: [config], steps: { Mutator: () => undefined } })
-    expect(ledger.failure).toMatchObject({ reason: 'InvalidResource', subject: 'configMap' })
+  it('Mutator: without next() and without want() the error explains what is missing', async () => {
+    const { testEnv, ledger } = await run({ dependents: [config], steps: { Mutator: () => undefined } })
+    expect(ledger.failure).toMatchObject({ reason: 'InvalidDependent', subject: 'configMap' })
     expect(ledger.failure?.message).toContain('Mutator')
     await testEnv.close()
   })
 
-  it('Mutator: may want something else, and it is kept so', async () => {
+  it('Mutator: may want another object, which is maintained', async () => {
     const { testEnv } = await run({
-      resources: [config],
+      dependents: [config],
       steps: {
         async Mutator(context, next) {
           expect(context.wanted.size).toBe(0)
@@ -151,11 +150,11 @@ describe('a step that an author overrides', () => {
     await testEnv.close()
   })
 
-  it('ObjectsGetter: may register more, and what it no longer registers is pruned', async () => {
+  it('ObjectsGetter: may register more dependents, and those no longer registered are pruned', async () => {
     const more = defineDependent({ for: AppKind, kind: Secret, id: 'more', initial: { stringData: { a: 'b' } } })
     const { testEnv } = await run(
       {
-        resources: [config],
+        dependents: [config],
         writes: [Secret],
         steps: {
           async ObjectsGetter({ cr, register }, next) {
@@ -175,7 +174,7 @@ describe('a step that an author overrides', () => {
 
   it('may catch what next() throws', async () => {
     const { testEnv, ledger } = await run({
-      resources: [config],
+      dependents: [config],
       check: () => fail('Broken', 'It broke.'),
       steps: {
         async CRChecker(_, next) {
@@ -187,9 +186,9 @@ describe('a step that an author overrides', () => {
     await testEnv.close()
   })
 
-  it('may end before next() has, or call it twice: it is done once', async () => {
+  it('may end before next() has, or call it twice: it runs once', async () => {
     const { testEnv, ledger } = await run({
-      resources: [config],
+      dependents: [config],
       steps: {
         Updater(_, next) {
           void next()
@@ -204,7 +203,7 @@ describe('a step that an author overrides', () => {
     await testEnv.close()
   })
 
-  it('may ask to be run again', async () => {
+  it('may request a requeue', async () => {
     const { testEnv } = await run({ steps: { SuccessManager: ({ requeueAfter }) => requeueAfter(5000) } })
     const before = testEnv.ledgers.length
     await testEnv.clock.advance(4000)
@@ -215,76 +214,8 @@ describe('a step that an author overrides', () => {
   })
 })
 
-describe('a graph of an author', () => {
-  const graph: StepGraph = {
-    ...standardSteps,
-    steps: {
-      ...standardSteps.steps,
-      CRChecker: {
-        children: [
-          { step: 'Recover', on: 'failed' },
-          { step: 'License', on: 'done' },
-        ],
-      },
-      License: {
-        children: [
-          { step: 'ErrorManager', on: 'failed' },
-          { step: 'GiveUpManager', on: 'gaveUp' },
-          { step: 'ObjectsGetter', on: 'done' },
-        ],
-      },
-      Recover: { children: [{ step: 'License', on: 'done' }] },
-    },
-  }
-
-  it('may have more steps', async () => {
-    const { testEnv, ledger } = await run({
-      resources: [config],
-      graph,
-      steps: { License: () => undefined, Recover: () => undefined },
-    })
-    expect(ledger.path).toEqual(['CRGetter', 'CRChecker', 'License', ...happy.slice(2)])
-    await testEnv.close()
-  })
-
-  it('a step that fails after another has failed before is not taken for one that went well', async () => {
-    const { testEnv, ledger } = await run({
-      resources: [config],
-      graph,
-      check: () => tryLater('First', 'The first failure.'),
-      steps: { License: () => fail('Second', 'The second failure.'), Recover: () => undefined },
-    })
-    expect(ledger.path).toEqual(['CRGetter', 'CRChecker', 'Recover', 'License', 'ErrorManager'])
-    expect(await exists(testEnv.client, ConfigMap, 'a')).toBe(false)
-    await testEnv.close()
-  })
-
-  it('with a cycle is cut off and reported, and affects no other CR', async () => {
-    const circle: StepGraph = {
-      ...standardSteps,
-      steps: {
-        ...standardSteps.steps,
-        Mutator: {
-          children: [
-            { step: 'Updater', on: 'failed' },
-            { step: 'CRChecker', on: 'done' },
-          ],
-        },
-      },
-    }
-    const { testEnv, ledger } = await run({ graph: circle })
-    expect(ledger.path.length).toBeLessThanOrEqual(100)
-    expect(ledger.failure?.reason).toBe('StepsNeverEnd')
-    expect(ledger.failure?.message).toContain('CRChecker > ObjectsGetter > Mutator')
-    const { sent } = since(testEnv)
-    await testEnv.settle(60_000)
-    expect(sent()).toEqual([])
-    await testEnv.close()
-  })
-})
-
 describe('what authors do wrong is contained, and named with its place', () => {
-  const mistakes: readonly (readonly [string, AppController, ErrorName | 'Error', RegExp])[] = [
+  const mistakes: readonly (readonly [string, AppController, keyof typeof operatorErrors | 'Error', RegExp])[] = [
     [
       'a throw',
       {
@@ -338,7 +269,7 @@ describe('what authors do wrong is contained, and named with its place', () => {
       /no message/,
     ],
     [
-      'an error whose message is no text',
+      'an error whose message is not a string',
       {
         check: () => {
           throw Object.assign(new Error('x'), { message: { a: 1 } })
@@ -358,9 +289,9 @@ describe('what authors do wrong is contained, and named with its place', () => {
       /kit, controller app, step CRChecker: .*text/,
     ],
     [
-      'a change of what is read',
+      'a change of a read object',
       {
-        resources: [config],
+        dependents: [config],
         steps: {
           async SuccessManager({ view }, next) {
             await next()
@@ -373,19 +304,19 @@ describe('what authors do wrong is contained, and named with its place', () => {
       /SuccessManager: .*extensible/,
     ],
     [
-      'a read of a kind that is not declared',
+      'a read of an undeclared kind',
       { check: ({ view }) => void view.list(Secret) },
       'UndeclaredInput',
       /secrets\/v1.*apps\.test\.example\.com\/v1/,
     ],
     [
-      'an object of a kind that is not declared',
+      'an object of an undeclared kind',
       { reconcile: () => ({ objects: [{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' } }] }) },
       'UndeclaredOutput',
       /kit, controller app wants Secret of v1/,
     ],
     [
-      'a registered resource of a kind that is not declared',
+      'a registered dependent of an undeclared kind',
       {
         steps: {
           async ObjectsGetter({ register }, next) {
@@ -399,20 +330,20 @@ describe('what authors do wrong is contained, and named with its place', () => {
     ],
     [
       'data that contradict the definition',
-      { resources: [defineDependent({ for: AppKind, kind: ConfigMap, initial: { metadata: { name: 'other' } } })] },
-      'InvalidResource',
+      { dependents: [defineDependent({ for: AppKind, kind: ConfigMap, initial: { metadata: { name: 'other' } } })] },
+      'InvalidDependent',
       /configMap: metadata\.name is "other" in its data and "a"/,
     ],
     [
-      'YAML that is no object',
-      { resources: [defineDependent({ for: AppKind, kind: ConfigMap, initial: '- a\n- b\n' })] },
-      'InvalidResource',
+      'YAML that is not an object',
+      { dependents: [defineDependent({ for: AppKind, kind: ConfigMap, initial: '- a\n- b\n' })] },
+      'InvalidDependent',
       /initial YAML/,
     ],
     [
-      'want() of a subject that there is not',
+      'want() of an unknown subject',
       { steps: { Mutator: ({ want }) => want('x', {} as UntypedObject) } },
-      'InvalidResource',
+      'InvalidDependent',
       /no x/,
     ],
   ]
@@ -422,7 +353,7 @@ describe('what authors do wrong is contained, and named with its place', () => {
     const { Reconciled } = await conditionsOf(testEnv.client, 'a')
     expect(Reconciled?.reason).toBe(reason)
     expect(Reconciled?.message).toMatch(message)
-    expect(reason === 'Error' || errorTable[reason].cure.length > 10).toBe(true)
+    expect(reason === 'Error' || operatorErrors[reason].cure.length > 10).toBe(true)
     await testEnv.close()
   })
 
@@ -431,7 +362,7 @@ describe('what authors do wrong is contained, and named with its place', () => {
     ['no word at all!', 'x'],
     ['Long', 'x'.repeat(100_000)],
     ['R'.repeat(3000), 'x'],
-  ])('a reason or message that no condition could hold is still told (%#)', async (reason, message) => {
+  ])('a reason or message that is invalid in a condition is still reported (%#)', async (reason, message) => {
     for (const end of [giveUp, fail, tryLater]) {
       const { testEnv, ledger } = await run({ check: () => end(reason, message), backOff: { firstMs: 60_000 } })
       expect(ledger.entries.filter(({ operation }) => operation === 'statusWritten')).toHaveLength(1)
@@ -440,22 +371,25 @@ describe('what authors do wrong is contained, and named with its place', () => {
     }
   })
 
-  it.each(['CRChecker', 'Updater', 'SuccessManager'] as const)('%s: what takes too long is cut off', async (step) => {
-    const { testEnv, ledger } = await run(
-      { resources: [config], timeoutMs: 5000, steps: { [step]: () => new Promise<void>(() => undefined) } },
-      {},
-      {},
-    ).catch(async () => {
-      throw new Error('it never ended')
-    })
-    expect(ledger.failure?.reason).toBe('StepTimeout')
-    expect(ledger.failure?.message).toContain(`step ${step}: no result after 5000 ms`)
-    await testEnv.close()
-  })
+  it.each(['CRChecker', 'Updater', 'SuccessManager'] as const)(
+    '%s: a step is interrupted at its timeout',
+    async (step) => {
+      const { testEnv, ledger } = await run(
+        { dependents: [config], timeoutMs: 5000, steps: { [step]: () => new Promise<void>(() => undefined) } },
+        {},
+        {},
+      ).catch(async () => {
+        throw new Error('it never ended')
+      })
+      expect(ledger.failure?.reason).toBe('StepTimeout')
+      expect(ledger.failure?.message).toContain(`step ${step}: no result after 5000 ms`)
+      await testEnv.close()
+    },
+  )
 
-  it('one CR that makes an author’s code fail keeps no other from being reconciled', async () => {
-    const testEnv = await tryApp({
-      resources: [config],
+  it('a CR that makes author code fail does not affect other CRs', async () => {
+    const testEnv = await openAppEnvironment({
+      dependents: [config],
       timeoutMs: 5000,
       async check({ cr }) {
         if (cr.metadata.name === 'throws') throw new Error('oh no')

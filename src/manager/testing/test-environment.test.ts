@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { defineController } from '../../operator/controller.ts'
-import { defineConversion } from '../../operator/conversion.ts'
-import { integer } from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
+import { defineConversion } from '../../operator/kind/conversion.ts'
+import { integer } from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { openTestEnvironment } from './test-environment.ts'
 
 const older = { version: 'v1', spec: { servers: integer() } } as const

@@ -11,12 +11,15 @@ import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import type { Transport, TransportRequest } from '../../transport/transport.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { UntypedObject } from '../../kube/object.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { checkKind } from '../../operator/kind/kind-check.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type OperatorHost, hostOperator, type OperatorHostOptions } from '../hosting/host.ts'
+import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
 import { createWebhookHost, inProcessWebhooks } from '../webhooks/webhook-host.ts'
 import { startWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 
@@ -59,9 +62,10 @@ export interface TestEnvironment {
   restart(): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Installs the operator's CRDs. */
+  /** Installs the operator's CRDs. @throws InvalidKind */
   install(): Promise<void>
-  create(resource: Resource, object: UntypedObject): Promise<UntypedObject>
+  /** As a user with kubectl does. */
+  create(resource: Resource, object: KubeObject | UntypedObject): Promise<UntypedObject>
   close(): Promise<void>
 }
 
@@ -81,6 +85,7 @@ const crds: Resource = {
   namespaced: false,
 }
 
+/** @throws InvalidKind when an API server would reject the CRD of one of its kinds */
 export async function openTestEnvironment(
   operator: Operator,
   options: TestEnvironmentOptions = {},
@@ -104,17 +109,20 @@ export async function openTestEnvironment(
         readonly host: OperatorHost
         readonly cache: SharedCache
         readonly client: Client
+        readonly tasks: TaskRunner
         readonly webhooks: Served | undefined
       }
     | undefined
 
   const start = async (): Promise<void> => {
-    if (running) throw new MusterError('InvalidController', `${operator.name} is running already.`)
+    if (running) throw new MusterError(operatorErrors.InvalidController, `${operator.name} is running already.`)
     const own = createClient({ transport: wire(counted(inProcessTransport(server), sent)), clock, random })
     const cache = createSharedCache({ client: own, clock, random })
     const webhooks = declares ? await serve() : undefined
+    const tasks = createTaskRunner({ clock, hold: (_key, work) => clock.hold(work()) })
     const host = hostOperator({
       ...options,
+      tasks,
       ...(webhooks && { webhooks: webhooks.webhooks }),
       operator,
       client: own,
@@ -122,7 +130,7 @@ export async function openTestEnvironment(
       clock,
       onLedger: (ledger) => void ledgers.push(ledger),
     })
-    running = { host, cache, client: own, webhooks }
+    running = { host, cache, client: own, tasks, webhooks }
     let isStarted = false
     const starting = host.start().then(() => (isStarted = true))
     await clock.until(() => isStarted)
@@ -142,13 +150,14 @@ export async function openTestEnvironment(
   }
 
   const stop = async (): Promise<void> => {
-    const { host, cache, client: own, webhooks } = running ?? {}
+    const { host, cache, client: own, tasks, webhooks } = running ?? {}
     running = undefined
     if (!host) return
     let isStopped = false
     const stopping = host.stop().then(() => (isStopped = true))
     await clock.until(() => isStopped)
     await stopping
+    await tasks?.close()
     await webhooks?.webhooks.close()
     webhooks?.cache.close()
     cache?.close()
@@ -156,7 +165,10 @@ export async function openTestEnvironment(
   }
 
   const install = async (): Promise<void> => {
-    for (const kind of operator.kinds) await client.create(crds, kind.crd() as unknown as UntypedObject)
+    for (const kind of operator.kinds) {
+      checkKind(kind)
+      await client.create(crds, kind.crd() as unknown as UntypedObject)
+    }
     await clock.settle()
   }
 
@@ -185,7 +197,7 @@ export async function openTestEnvironment(
       await start()
     },
     install,
-    create: (resource, object) => client.create(resource, object),
+    create: (resource, object) => client.create(resource, object as UntypedObject),
     async close() {
       await stop()
       await client.close()

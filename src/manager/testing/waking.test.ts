@@ -8,21 +8,28 @@ import {
   operations,
   read,
   since,
-  tryApp,
-  wire,
-} from '../../../test/kit.ts'
+  openAppEnvironment,
+  faultyTransport,
+} from '../../../test/app-operator.ts'
 import { configMap } from '../../../test/embedded.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { string } from '../../operator/field.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { referenced } from '../../operator/view/input.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { string } from '../../operator/kind/field.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
 import { openTestEnvironment } from './test-environment.ts'
 
 const ref = { name: 'a', namespace: 'default' }
+
+const source = referenced(ConfigMap, {
+  from: AppKind,
+  namePath: '$.spec.text',
+  namespacePath: '$.metadata.namespace',
+})
 
 /** Copies a value that is read from elsewhere. */
 const copy = defineDependent({
@@ -30,14 +37,14 @@ const copy = defineDependent({
   kind: ConfigMap,
   id: 'copy',
   fromCR: ({ cr, view }) => {
-    const source = view.get(ConfigMap, { name: cr.spec.text, namespace: 'default' })
-    return { data: { value: source?.data?.['value'] ?? 'none' } }
+    const found = view.get(ConfigMap, { name: cr.spec.text, namespace: 'default' })
+    return { data: { value: found?.data?.['value'] ?? 'none' } }
   },
 })
 
 describe('a change enqueues the keys that read the changed object', () => {
   it('by name, and no other key', async () => {
-    const testEnv = await tryApp({ resources: [copy] })
+    const testEnv = await openAppEnvironment({ dependents: [copy], reads: [source] })
     await testEnv.create(AppKind, app('a', { text: 'source' }))
     await testEnv.create(AppKind, app('b', { text: 'other' }))
     await testEnv.settle()
@@ -50,8 +57,8 @@ describe('a change enqueues the keys that read the changed object', () => {
   })
 
   it('even if it comes during the reconcile that read it', async () => {
-    const line = wire()
-    const testEnv = await tryApp({ resources: [copy] }, { wire: line.through })
+    const line = faultyTransport()
+    const testEnv = await openAppEnvironment({ dependents: [copy], reads: [source] }, { wire: line.through })
     let changed = false
     line.hinder = async ({ method, path }) => {
       if (changed || method !== 'PATCH' || !path.includes('/configmaps/a')) return
@@ -67,7 +74,7 @@ describe('a change enqueues the keys that read the changed object', () => {
   })
 
   it('even if it was made by the same operator, for another CR', async () => {
-    const testEnv = await tryApp({ resources: [copy] })
+    const testEnv = await openAppEnvironment({ dependents: [copy], reads: [source] })
     // `b` copies what is made for `a`, which copies from outside.
     await testEnv.create(AppKind, app('a', { text: 'source' }))
     await testEnv.create(AppKind, app('b', { text: 'a' }))
@@ -100,8 +107,8 @@ describe('a change enqueues the keys that read the changed object', () => {
     const operator = defineOperator({
       name: 'kit',
       controllers: [
-        defineController({ for: AppKind, resources: [part] }),
-        defineController({ for: Part, resources: [data], finalize: () => 'done' }),
+        defineController({ for: AppKind, dependents: [part] }),
+        defineController({ for: Part, dependents: [data], finalize: () => 'done' }),
       ],
     })
     const testEnv = await openTestEnvironment(operator)
@@ -123,8 +130,8 @@ describe('a change enqueues the keys that read the changed object', () => {
   })
 
   it('but its own writes do not enqueue the key that made them', async () => {
-    const testEnv = await tryApp({
-      resources: [copy],
+    const testEnv = await openAppEnvironment({
+      dependents: [copy],
       status: ({ own }) => ({ seen: own(copy)?.data?.['value'] ?? '' }),
     })
     await testEnv.create(AppKind, app('a', { text: 'source' }))
@@ -134,7 +141,7 @@ describe('a change enqueues the keys that read the changed object', () => {
   })
 })
 
-describe('kinds that come and go', () => {
+describe('kinds that are installed and removed', () => {
   const Extra = resourceOf<UntypedObject>('extra.example.com/v1', 'Extra', { plural: 'extras', namespaced: true })
   const crds = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
   const crd = {
@@ -167,8 +174,8 @@ describe('kinds that come and go', () => {
     fromCR: ({ cr }) => ({ spec: { text: cr.spec.text } }),
   })
 
-  it('what needs a kind waits for it, is made when it appears, and is done without when it goes', async () => {
-    const testEnv = await tryApp({ resources: [extra] })
+  it('a dependent waits for its kind, is created when it is installed, and is skipped when it is removed', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [extra] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect((await conditionsOf(testEnv.client, 'a'))['Ready']?.status).toBe('True')
@@ -189,7 +196,7 @@ describe('kinds that come and go', () => {
   })
 
   it('a CR kind that is installed later is reconciled then', async () => {
-    const testEnv = await tryApp({ resources: [copy] }, { bare: true })
+    const testEnv = await openAppEnvironment({ dependents: [copy], reads: [source] }, { bare: true })
     await testEnv.settle()
     await testEnv.install()
     await testEnv.create(AppKind, app('a'))
@@ -199,8 +206,8 @@ describe('kinds that come and go', () => {
     await testEnv.close()
   })
 
-  it('a CR kind that goes and comes again begins anew', async () => {
-    const testEnv = await tryApp({ resources: [copy] })
+  it('a CR kind that is removed and installed again starts over', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [copy], reads: [source] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     await testEnv.client.delete(crds, { name: 'apps.test.example.com' })
@@ -233,8 +240,8 @@ describe('dependencies', () => {
     writtenWhen: ({ cr }) => cr.spec.size > 1 || 'a larger size',
   })
 
-  it('come in waves, wait for what is not ready, and say for what', async () => {
-    const testEnv = await tryApp({ resources: [third, second, first] })
+  it('are created in waves, wait for unready ones, and report them', async () => {
+    const testEnv = await openAppEnvironment({ dependents: [third, second, first] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect(operations(testEnv.ledgers)).toEqual([
@@ -271,7 +278,7 @@ describe('dependencies', () => {
       const id = `n${at}`
       chain.push(defineDependent({ for: AppKind, kind: ConfigMap, id, name: () => id, dependsOn: chain.slice(-1) }))
     }
-    const testEnv = await tryApp({ resources: chain })
+    const testEnv = await openAppEnvironment({ dependents: chain })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect(await exists(testEnv.client, ConfigMap, 'n39')).toBe(true)
@@ -279,7 +286,7 @@ describe('dependencies', () => {
     await testEnv.close()
   })
 
-  it('a failed one keeps back what needs it and nothing else', async () => {
+  it('a failed one blocks only its dependents', async () => {
     const failing = defineDependent({
       for: AppKind,
       kind: ConfigMap,
@@ -294,7 +301,7 @@ describe('dependencies', () => {
       dependsOn: [failing],
     })
     const beside = defineDependent({ for: AppKind, kind: Secret, id: 'beside', name: () => 'beside' })
-    const testEnv = await tryApp({ resources: [failing, behind, beside] })
+    const testEnv = await openAppEnvironment({ dependents: [failing, behind, beside] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect(await exists(testEnv.client, Secret, 'beside')).toBe(true)
@@ -302,7 +309,7 @@ describe('dependencies', () => {
     await testEnv.close()
   })
 
-  it('a question of an author that throws is a failure of that resource alone', async () => {
+  it('an author function that throws is a failure of that dependent only', async () => {
     const throwing = defineDependent({
       for: AppKind,
       kind: ConfigMap,
@@ -313,7 +320,7 @@ describe('dependencies', () => {
       },
     })
     const beside = defineDependent({ for: AppKind, kind: Secret, id: 'beside', name: () => 'beside' })
-    const testEnv = await tryApp({ resources: [throwing, beside] })
+    const testEnv = await openAppEnvironment({ dependents: [throwing, beside] })
     await testEnv.create(AppKind, app('a'))
     await testEnv.settle()
     expect(await exists(testEnv.client, Secret, 'beside')).toBe(true)
@@ -330,7 +337,7 @@ describe('maxCreations', () => {
       id: 'many',
       each: ({ cr }) => Object.fromEntries(Array.from({ length: cr.spec.size }, (_, at) => [`n${at}`, at])),
     })
-    const testEnv = await tryApp({ resources: [many], maxCreations })
+    const testEnv = await openAppEnvironment({ dependents: [many], maxCreations })
     await testEnv.create(AppKind, app('a', { size: 7 }))
     await testEnv.settle(20_000)
     const counts = testEnv.ledgers.map(

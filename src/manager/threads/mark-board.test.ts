@@ -18,7 +18,7 @@ describe('a mark board', () => {
     expect(readBoard(board.buffer)).toMatchObject({ holder: culprit, inside: [culprit] })
   })
 
-  it('says the same as the watch that writes it, whatever is done in whatever order', () => {
+  it('matches the watch that writes it, for any sequence of operations', () => {
     const act = fc.record({
       run: fc.nat(4),
       what: fc.constantFrom('at' as const, 'away' as const, 'back' as const, 'outside' as const, 'leave' as const),
@@ -59,7 +59,7 @@ describe('a mark board', () => {
     )
   })
 
-  it('cuts what is too long between two characters, and never into the next name', () => {
+  it('truncates long text between two characters, and never into the next name', () => {
     const board = createMarkBoard()
     fc.assert(
       fc.property(
@@ -91,7 +91,7 @@ describe('a mark board', () => {
     )
   })
 
-  it('is never believed half written, however busy the writer', async () => {
+  it('is never read half-written, however busy the writer', async () => {
     const board = createMarkBoard()
     const turns = new Int32Array(new SharedArrayBuffer(8))
     const busy = `
@@ -126,7 +126,7 @@ describe('a mark board', () => {
     await worker.terminate()
   })
 
-  it('has a seat for as many as there are, and goes on without for more', () => {
+  it('has a slot for each run up to a limit, and works without for more', () => {
     const board = createMarkBoard()
     const taken = Array.from({ length: 1100 }, (_, index) => board.enter(place(`run-${index}`)))
     expect(new Set(taken.filter((slot) => slot !== noSlot)).size).toBe(1023)
@@ -140,7 +140,7 @@ describe('a mark board', () => {
     expect(board.enter(place('again'))).not.toBe(noSlot)
   })
 
-  it('has room for many names of steps, and leaves out those beyond', () => {
+  it('has room for many step names, and omits further ones', () => {
     const board = createMarkBoard()
     const slot = board.enter(place('part'))
     for (let step = 0; step < 300; step++) board.inside(slot, `step-${step}`)

@@ -8,7 +8,7 @@ interface Scene {
   readonly clock: VirtualClock
   readonly watch: ThreadWatch
   readonly held: HeldThread[]
-  /** Time passes, and nobody gets the thread. */
+  /** Time passes without a turn of the event loop. */
   readonly block: (ms: number) => void
   /** That have not fired, and were not cancelled. */
   readonly timers: Set<object>
@@ -102,7 +102,7 @@ describe('a thread', () => {
     )
   })
 
-  it('costs one timer while anything runs, and none when nothing does', async () => {
+  it('has one timer while anything runs, and none otherwise', async () => {
     const { clock, watch, timers } = open()
     const all = ['one', 'two'].map((name) => watch.enter(place(name)))
     await clock.advance(1000)

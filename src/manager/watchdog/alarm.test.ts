@@ -20,18 +20,18 @@ describe('an alarm', () => {
     expect(culpritsOf({ holder: undefined, inside: [one, other] }, [], filesOf)).toEqual([one, other])
   })
 
-  it('believes the code that is running rather than the last mark', () => {
+  it('prefers the running code over the last mark', () => {
     expect(culpritsOf({ holder: one, inside: [one, other] }, [frame('/other.ts')], filesOf)).toEqual([other])
     expect(culpritsOf({ holder: undefined, inside: [one, other] }, [frame('/one.ts')], filesOf)).toEqual([one])
   })
 
-  it('names one of several with the same code only where that is known', () => {
+  it('names one of several operators with the same code only where that is certain', () => {
     const same = (): readonly string[] => ['/both.ts']
     expect(culpritsOf({ holder: one, inside: [one, other] }, [frame('/both.ts')], same)).toEqual([one])
     expect(culpritsOf({ holder: undefined, inside: [one, other] }, [frame('/both.ts')], same)).toEqual([one, other])
   })
 
-  it('shows the innermost line that is an operator’s own', () => {
+  it('shows the innermost line of an operator’s own code', () => {
     const frames = [frame('/lib/deep.js', 9, 'spin'), frame('/a/one.ts', 12, 'check'), frame('/a/one.ts', 3)]
     expect(alarmLine(frames, ['/a/one.ts'])).toBe('one.ts:12 (check)')
     expect(alarmLine(frames, [])).toBe('deep.js:9 (spin)')

@@ -11,7 +11,7 @@ import path from 'node:path'
 import { MessageChannel, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { formatTime } from '../../kube/duration.ts'
+import { formatTime } from '../../kube/units/duration.ts'
 import { whoOf } from '../findings/finding.ts'
 import type { Culprit } from '../threads/thread-watch.ts'
 import type { LogLevel, LogLine } from '../logging/log-line.ts'
@@ -50,7 +50,7 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
   const { frames, isDebugged } = await lookAtMainThread(clock, lookMs)
   if (readBoard(board)?.sign !== reading.sign) return
   if (isDebugged) {
-    if (!wasDebugged) writeLog(clock, { problem: 'the main thread is blocked; ignored, since a debugger is attached' })
+    if (!wasDebugged) writeLog(clock, { msg: 'The main thread is blocked; ignored, since a debugger is attached' })
     wasDebugged = true
     return
   }
@@ -69,14 +69,13 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
   try {
     await record(clock, culprits, versions, { silentMs, line })
   } catch (error) {
-    const problem = `the operator that held the thread could not be recorded: ${String(error)}`
-    writeLog(clock, { problem })
+    writeLog(clock, { msg: 'The operator that blocked the main thread was not quarantined', error: String(error) })
   }
   process.kill(process.pid, 'SIGKILL')
   // Still running: PID 1 of a container ignores its own signals.
   await clock.sleep(signalMs)
   await exitMainThread(clock, exitCode, lookMs)
-  writeLog(clock, { problem: 'the process cannot be ended from within: it has to be killed from outside' })
+  writeLog(clock, { msg: 'The process cannot be ended from within: it has to be killed from outside' })
 }
 
 /** The operators that caused it: one where that is certain, otherwise all that may have. */
@@ -117,11 +116,12 @@ function describe(culprits: readonly Culprit[], silentMs: number, line: string):
   const seconds = Math.round(silentMs / 1000)
   if (!first) {
     const error = `the main thread has been held for ${seconds} s by no operator that is known; the process ends`
-    return { error, heldSeconds: seconds, line }
+    return { msg: 'The main thread is blocked', error, heldSeconds: seconds, line }
   }
   const { operator, controller, key } = first.place
   const or = others.map(({ place }) => whoOf(place))
   return {
+    msg: 'An operator blocks the main thread',
     operator,
     controller,
     key,
@@ -166,6 +166,7 @@ async function record(
   const signal = AbortSignal.timeout(recordMs)
   await addEntries(client, configMap, entries, { signal, timeoutMs: recordMs })
   writeLog(clock, {
+    msg: 'Operators were quarantined',
     quarantined: [...new Set(culprits.map(({ place }) => place.operator))],
     record: `${configMap.namespace}/${configMap.name}`,
   })
@@ -174,5 +175,5 @@ async function record(
 /** Synchronously, since the main thread is blocked. */
 function writeLog(clock: Clock, line: LogLine): void {
   const level: LogLevel = 'error' in line ? 'error' : 'warn'
-  writeSync(2, `${JSON.stringify({ time: formatTime(clock.now()), level, ...line })}\n`)
+  writeSync(2, `${JSON.stringify({ time: new Date(clock.now()).toISOString(), level, ...line })}\n`)
 }

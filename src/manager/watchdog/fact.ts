@@ -1,5 +1,5 @@
 /** Facts that the main thread sends to the watchdog's thread in advance: during an alarm it cannot be asked. */
-import type { ObjectName } from '../../operator/view.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 import type { VersionedCode } from './version.ts'
 
 export type Fact = ClusterFact | OperatorFact

@@ -6,10 +6,11 @@
  *       part-3.6f1c9d20b4e7a815: '{"operator":"part-3","key":"default/a","step":"CRChecker","heldSeconds":10,…}'
  */
 import type { Client, RequestOptions } from '../../client/client.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../../kube/json.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
-import type { ObjectName } from '../../operator/view.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
+import type { ObjectName } from '../../operator/view/view.ts'
 
 /** Why, when and where. Names and numbers, and no content of objects. */
 export interface QuarantineEntry {
@@ -42,9 +43,9 @@ export function entryKey(operator: string, version: string): string {
 export async function readRecord(client: Client, at: ObjectName, options?: RequestOptions): Promise<QuarantineRecord> {
   let object: ConfigMap
   try {
-    object = await client.get<ConfigMap>(ConfigMap, at, options)
+    object = await client.get(ConfigMap, at, options)
   } catch (error) {
-    if (isMusterError(error, 'NotFound')) return { object: undefined, entries: new Map() }
+    if (isMusterError(error, clientErrors.NotFound)) return { object: undefined, entries: new Map() }
     throw error
   }
   const entries = Object.entries(object.data ?? {}).map(([key, text]) => [key, readEntry(key, text)] as const)
@@ -92,13 +93,13 @@ export async function addEntries(
   try {
     await patch()
   } catch (error) {
-    if (!isMusterError(error, 'NotFound')) throw error
+    if (!isMusterError(error, clientErrors.NotFound)) throw error
     const metadata = { name: at.name, namespace: at.namespace ?? '', labels }
     const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
     try {
       await client.create(ConfigMap, object, { ...options, fieldManager })
     } catch (race) {
-      if (!isMusterError(race, 'AlreadyExists')) throw race
+      if (!isMusterError(race, clientErrors.AlreadyExists)) throw race
       await patch()
     }
   }

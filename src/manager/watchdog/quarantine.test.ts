@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { embedded, type Embedded } from '../../../test/embedded.ts'
 import type { Client } from '../../client/client.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { describeFinding } from '../findings/finding.ts'
@@ -66,7 +67,7 @@ function open(options: Partial<QuarantineOptions> = {}): Scene {
 }
 
 describe('a quarantine', () => {
-  it('is for the version that it was written for, and for operators in this thread', async () => {
+  it('applies to the recorded version, and to operators in this thread', async () => {
     const { quarantine, condemn } = open()
     const sections = sectionsOf({ one: {}, other: {} })
     expect(await quarantine.read(sections, never)).toEqual(new Map())
@@ -110,15 +111,22 @@ describe('a quarantine', () => {
   })
 
   it('that may not be read stops no operator, and is reported once', async () => {
-    const forbidden: Pick<Client, 'get'> = { get: () => Promise.reject(new MusterError('Forbidden', 'no')) }
+    const forbidden: Pick<Client, 'get'> = { get: () => Promise.reject(new MusterError(clientErrors.Forbidden, 'no')) }
     const { quarantine, lines } = open({ client: forbidden as Client })
     for (let time = 0; time < 2; time++) {
       expect(await quarantine.read(sectionsOf({ one: {} }), never)).toEqual(new Map())
     }
-    expect(lines).toEqual([{ problem: 'the quarantine ConfigMap default/muster-quarantine cannot be read: no' }])
+    expect(lines).toEqual([
+      {
+        level: 'warn',
+        msg: 'Quarantine ConfigMap cannot be read',
+        configMap: 'default/muster-quarantine',
+        error: 'no',
+      },
+    ])
   })
 
-  it('tells the watchdog which operators run in its thread', async () => {
+  it('informs the watchdog about the operators in its thread', async () => {
     const { quarantine, facts } = open({ moduleOf: () => Promise.resolve('/one.ts#one') })
     const { one } = sectionsOf({ one: {} })
     await quarantine.admit('one@edge', 'one', one!)
@@ -126,8 +134,8 @@ describe('a quarantine', () => {
   })
 })
 
-describe('its record', () => {
-  it('keeps what others wrote', async () => {
+describe('the quarantine record', () => {
+  it('keeps entries of others', async () => {
     const { client } = embedded()
     await addEntries(client, at, new Map([['one.1', entry('one')]]), {})
     await addEntries(client, at, new Map([['two.1', entry('two')]]), {})
@@ -137,7 +145,7 @@ describe('its record', () => {
     ])
   })
 
-  it('is made by one of two that need it at once', async () => {
+  it('is created by one of two concurrent managers', async () => {
     const { client } = embedded()
     const both = ['one', 'two'].map((name) => addEntries(client, at, new Map([[`${name}.1`, entry(name)]]), {}))
     await Promise.all(both)

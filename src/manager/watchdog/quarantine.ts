@@ -8,7 +8,8 @@
  */
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { objectNameOf } from '../config/options-of.ts'
@@ -52,7 +53,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     client,
     clock,
     operator: 'muster',
-    onProblem: (error) => log({ problem: 'an Event was not written', error: String(error) }),
+    onProblem: (error) => log({ level: 'warn', msg: 'Event was not written', error: String(error) }),
   })
   let last: QuarantineRecord['object']
   let isTold = false
@@ -72,9 +73,10 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     try {
       return await readRecord(client, at, { signal })
     } catch (error) {
-      if (!isMusterError(error, 'Forbidden')) throw error
+      if (!isMusterError(error, clientErrors.Forbidden)) throw error
       // A manager that may not read the record runs everything as configured, as if there were no watchdog.
-      if (!isTold) log({ problem: `the quarantine ConfigMap ${configMap} cannot be read: ${messageText(error)}` })
+      if (!isTold)
+        log({ level: 'warn', msg: 'Quarantine ConfigMap cannot be read', configMap, error: messageText(error) })
       isTold = true
       return { object: undefined, entries: new Map() }
     }

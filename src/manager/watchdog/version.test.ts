@@ -23,7 +23,7 @@ const section = (value: object): OperatorSettings =>
   readConfiguration([{ source: 'test', value: { operators: { one: { ...value } } } }]).settings.operators['one']!
 
 describe('the version of an operator', () => {
-  it('is another when its module, a file that it imports, its package or its settings change', async () => {
+  it('changes when its module, a file that it imports, its package or its settings change', async () => {
     await file('operator.ts', `import { loop } from './lib/loop.ts'\nexport const one = loop`)
     await file('lib/loop.ts', `const deep = require('./deep')\nexport const loop = import("../last.ts")`)
     await file('lib/deep.js', '1')
@@ -39,7 +39,7 @@ describe('the version of an operator', () => {
     expect(new Set(seen).size).toBe(8)
   })
 
-  it('stays where only something else changes, or it is written again', async () => {
+  it('does not change when something else changes, or a file is rewritten', async () => {
     await file('operator.ts', 'export const one = 1')
     const before = await version()
     await file('beside.ts', '1')
@@ -48,14 +48,14 @@ describe('the version of an operator', () => {
     expect(before).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  it('follows modules that import each other, and what is not there is not followed', async () => {
+  it('follows modules that import each other, and ignores missing ones', async () => {
     await file('operator.ts', `import './other.ts'\nimport './gone.ts'`)
     await file('other.ts', `import './operator.ts'`)
     const { files } = await codeVersionOf({ module: path.join(folder, 'operator.ts'), settings: '' })
     expect(files.map((each) => path.basename(each))).toEqual(['operator.ts', 'other.ts'])
   })
 
-  it('says when the newest of its files was written', async () => {
+  it('includes the time of its newest file', async () => {
     await file('operator.ts', `import './other.ts'`)
     await file('other.ts', '')
     await utimes(path.join(folder, 'operator.ts'), 1000, 1000)
@@ -63,7 +63,7 @@ describe('the version of an operator', () => {
     expect((await codeVersionOf({ module: path.join(folder, 'operator.ts'), settings: '' })).newest).toBe(2_000_000)
   })
 
-  it('of its settings, leaves out what is changed while it runs, and the order', () => {
+  it('of its settings excludes settings that change at run time, and the order', () => {
     const usual = settingsText(section({}), false)
     expect(settingsText(section({ paused: true, gates: { concurrency: 2 } }), false)).toBe(usual)
     expect(settingsText(section({ config: { a: 1, b: 2 } }), false)).toBe(

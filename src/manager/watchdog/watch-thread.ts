@@ -71,7 +71,7 @@ export async function keepWatch(
       await loaded.raiseAlarm(board, watching.silentMs)
     } catch (error) {
       const { writeSync } = process.getBuiltinModule('node:fs')
-      writeSync(2, `${JSON.stringify({ level: 'error', error: `the watchdog failed: ${String(error)}` })}\n`)
+      writeSync(2, `${JSON.stringify({ level: 'error', msg: 'Watchdog failed', error: String(error) })}\n`)
       process.kill(process.pid, 'SIGKILL')
     }
     watching = fresh()

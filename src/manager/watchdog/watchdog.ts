@@ -27,16 +27,17 @@ export interface WatchdogOptions {
   readonly clock: Clock
   /** Receives a failure of the thread itself: then nothing is watched. */
   readonly log: Log
-  /** Until the settings are known. @default 10_000 */
-  readonly limitMs?: number
 }
 
+/** Until the settings are known. */
+const firstLimitMs = 10_000
+
 /** Undefined outside of a main thread: it would end a process that belongs to other code. */
-export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions): Watchdog | undefined {
+export function openWatchdog({ clock, log }: WatchdogOptions): Watchdog | undefined {
   if (!isMainThread) return undefined
   const marks = createMarkBoard()
   const cells = new Int32Array(marks.buffer)
-  Atomics.store(cells, cell.limit, limitMs)
+  Atomics.store(cells, cell.limit, firstLimitMs)
   const facts: Fact[] = []
   let worker: Worker | undefined
   let isClosed = false
@@ -55,7 +56,7 @@ export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions):
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 2, stackSizeMb: 2 },
     })
     made.unref()
-    made.on('error', (error) => log({ problem: `the watchdog has failed: ${String(error)}` }))
+    made.on('error', (error) => log({ level: 'warn', msg: 'Watchdog failed', error: String(error) }))
     for (const fact of facts.splice(0)) made.postMessage(fact, [])
     return made
   }

@@ -3,13 +3,14 @@
  * to JSON; an invalid review is refused before author code sees it.
  */
 import { type Cause, formatCause } from '../../kube/validation/cause.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
-import { createJsonPatch } from '../../kube/json-patch.ts'
+import { createJsonPatch } from '../../kube/patch/json-patch.ts'
 import { formatResource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Admission, AdmissionOperation, AdmissionUser, Webhook } from '../../operator/webhook.ts'
+import type { Admission, AdmissionOperation, AdmissionUser, Webhook } from '../../operator/kind/webhook.ts'
 import { frozen } from './frozen.ts'
 
 const apiVersion = 'admission.k8s.io/v1'
@@ -55,7 +56,7 @@ export function readAdmission(review: Json, webhook: Webhook, now: number): Admi
 
 /** Names the mistake but not the value: reviews contain Secrets. */
 export function invalidReview(why: string): MusterError {
-  return new MusterError('InvalidReview', `the review cannot be answered: ${why}.`)
+  return new MusterError(managerErrors.InvalidReview, `the review cannot be answered: ${why}.`)
 }
 
 function textOf(from: JsonObject, member: string): string {

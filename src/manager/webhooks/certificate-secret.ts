@@ -4,10 +4,12 @@
  * tools find the serving certificate.
  */
 import type { Client } from '../../client/client.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
-import { pemBlocks } from '../../kube/pem.ts'
+import { managerErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
+import { pemBlocks } from '../../kube/text/pem.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
-import { Secret as secrets } from '../../operator/kinds.ts'
+import { Secret as secrets } from '../../kube/kinds.ts'
 import { type Certificates, isCompleteBundle } from './rotation.ts'
 
 /** The field manager. */
@@ -32,7 +34,7 @@ export async function readCertificates(client: Client, ref: SecretName): Promise
   try {
     secret = await client.get<Secret>(secrets, ref)
   } catch (error) {
-    if (isMusterError(error, 'NotFound')) return { certificates: undefined, resourceVersion: undefined }
+    if (isMusterError(error, clientErrors.NotFound)) return { certificates: undefined, resourceVersion: undefined }
     throw error
   }
   return { certificates: certificatesIn(secret), resourceVersion: secret.metadata.resourceVersion }
@@ -88,7 +90,10 @@ function certificatesIn({ data = {}, metadata }: Secret): Certificates | undefin
   // A Secret that was created for us with empty values is as good as none.
   if (!isOurs && Object.values(data).some((value) => value !== '')) {
     const where = `${metadata.namespace}/${metadata.name}`
-    throw new MusterError('CertificatesForeign', `the Secret ${where} holds something else than our certificates.`)
+    throw new MusterError(
+      managerErrors.CertificatesForeign,
+      `the Secret ${where} holds something else than our certificates.`,
+    )
   }
   const found: Certificates = {
     authority: { cert: text('ca.crt'), key: text('ca.key') },

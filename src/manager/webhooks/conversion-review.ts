@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { type Conversion, convertObjects } from '../../operator/conversion.ts'
+import { type Conversion, convertObjects } from '../../operator/kind/conversion.ts'
 import { invalidReview } from './admission-review.ts'
 import { frozen } from './frozen.ts'
 

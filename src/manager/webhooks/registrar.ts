@@ -14,7 +14,8 @@ import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { stringifyJson } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -131,7 +132,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   /** By name. */
   const liveOf = (resource: Resource): ReadonlyMap<string, UntypedObject> => {
     const watching = [...(subscriptions.get(resource.plural)?.values() ?? [])]
-    return new Map(watching.flatMap((one) => one.list().map((object) => [object.metadata.name ?? '', object] as const)))
+    return new Map(watching.flatMap((one) => one.list().map((object) => [object.metadata.name, object] as const)))
   }
 
   const lastOf = ({ key, desired }: Due): Correction | undefined => {
@@ -196,7 +197,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
           await one.work()
         } catch (error) {
           // Another replica was faster: its write arrives as an event.
-          if (!isMusterError(error, 'Conflict', 'NotFound')) onProblem(one.key, error)
+          if (!isMusterError(error, clientErrors.Conflict, clientErrors.NotFound)) onProblem(one.key, error)
         }
       }
       next = Math.min(next, retryAt(one))
@@ -249,16 +250,17 @@ async function mayPatch(client: Client, { group, plural }: Resource): Promise<bo
     }
     return status?.allowed === true
   } catch (error) {
-    if (isMusterError(error, 'Forbidden', 'NotFound')) return false
+    if (isMusterError(error, clientErrors.Forbidden, clientErrors.NotFound)) return false
     throw error
   }
 }
 
 async function found(client: Client, resource: Resource, name: string): Promise<UntypedObject | undefined> {
   try {
-    return await client.get(resource, { name })
+    const object = await client.get(resource, { name })
+    return object
   } catch (error) {
-    if (isMusterError(error, 'NotFound')) return undefined
+    if (isMusterError(error, clientErrors.NotFound)) return undefined
     throw error
   }
 }

@@ -14,9 +14,9 @@ import type {
   WebhookClientConfig,
 } from '../../kube/types/admissionregistration/v1.ts'
 import type { CustomResourceConversion, CustomResourceDefinitionSpec } from '../../kube/types/apiextensions/v1.ts'
-import { conversionName } from '../../operator/conversion.ts'
-import { Secret } from '../../operator/kinds.ts'
-import type { AdmissionOperation, Webhook } from '../../operator/webhook.ts'
+import { conversionName } from '../../operator/kind/conversion.ts'
+import { Secret } from '../../kube/kinds.ts'
+import type { AdmissionOperation, Webhook } from '../../operator/kind/webhook.ts'
 import { managedBy, type SecretName } from './certificate-secret.ts'
 import { type OperatorWebhooks, type WebhookAct, type WebhookAddress, webhookPath } from './webhook-host.ts'
 

@@ -40,7 +40,7 @@ function trusts(bundle: string, cert: string, now: number): boolean {
 }
 
 describe('rotation', () => {
-  it('changes nothing while nothing is due, and says when something will be', () => {
+  it('changes nothing while nothing is due, and reports when the next step is', () => {
     const first = rotate(undefined, input(start))
     expect(isCompleteBundle(first)).toBe(true)
     expect(trusts(bundleOf(first), first.serving.cert, start)).toBe(true)
@@ -51,7 +51,7 @@ describe('rotation', () => {
     expect(renewed.serving).not.toEqual(first.serving)
   })
 
-  it('makes the next authority at two thirds, signs with it when it is published, drops the old when it runs out', () => {
+  it('creates the next authority at two thirds, signs with it when it is published, removes the old one when it expires', () => {
     const first = rotate(undefined, input(start))
     const at = start + Math.ceil((365 * day * 2) / 3)
     const announced = rotate(first, input(at))
@@ -67,7 +67,7 @@ describe('rotation', () => {
     expect(later.retired).toEqual([])
   })
 
-  it('does not wait for a cluster that is away until nothing is valid any more', () => {
+  it('does not wait for an unavailable cluster until all certificates have expired', () => {
     const first = rotate(undefined, input(start))
     const announced = rotate(first, input(start + 250 * day))
     const last = start + 365 * day * 0.9
@@ -76,7 +76,7 @@ describe('rotation', () => {
     expect(rotate(announced, input(last)).authority).toBe(announced.next)
   })
 
-  it('begins anew after a sleep in which everything ran out', () => {
+  it('starts over after a suspension in which everything expired', () => {
     const first = rotate(undefined, input(start))
     const now = start + 400 * day
     const woken = rotate(first, input(now))
@@ -86,7 +86,7 @@ describe('rotation', () => {
     expect(rotate(announced, input(now)).authority).toBe(announced.next)
   })
 
-  it('serves every name that is asked for, and keeps those of others: two that disagree do not take turns', () => {
+  it('covers every requested name, and keeps those of others: two replicas that disagree do not alternate', () => {
     const first = rotate(undefined, input(start))
     const ours = rotate(first, input(start + 1, { names: ['127.0.0.1', '::1', 'b.example'] }))
     expect(new X509Certificate(ours.serving.cert).subjectAltName).toBe(
@@ -98,7 +98,7 @@ describe('rotation', () => {
     expect(new X509Certificate(renewed.serving.cert).subjectAltName).toBe(`DNS:${name}`)
   })
 
-  it('knows what is damaged', () => {
+  it('detects damaged certificates', () => {
     const first = rotate(undefined, input(start))
     const other = rotate(undefined, input(start))
     expect(isCompleteBundle({ ...first, authority: { ...first.authority, key: other.authority.key } })).toBe(false)
@@ -108,7 +108,7 @@ describe('rotation', () => {
     expect(isCompleteBundle({ ...first, retired: ['junk'] })).toBe(false)
   })
 
-  it('leaves no moment at which a replica serves what an API server does not trust, however late both hear of it', () => {
+  it('never lets a replica serve a certificate that an API server does not trust, however late both are updated', () => {
     const lifetimes: Lifetimes = { authorityMs: 60 * day, servingMs: 12 * day, settleMs: 6 * hour, backdateMs: hour }
     const step = 2 * hour
     // A replica that hears nothing for longer than the last third of its certificate's life serves one that ran out.
@@ -131,7 +131,7 @@ describe('rotation', () => {
             const now = start + tick * step
             if (secrets.at(-1) !== current) due = dueAt(current, lifetimes)
             secrets.push(current)
-            // Somebody publishes what the Secret said a while ago, API servers use it a while after that.
+            // A replica publishes an earlier state of the Secret, and the API servers use it some time later.
             const known = secrets[Math.max(tick - publishLag, 0)]!
             if (known !== published.at(-1)) publishedSince = now
             published.push(known)

@@ -2,14 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { invalidValue } from '../../kube/validation/cause.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import { type Json, type JsonObject, parseJson } from '../../kube/json.ts'
-import { applyJsonPatch, parseJsonPatch } from '../../kube/json-patch.ts'
+import { applyJsonPatch, parseJsonPatch } from '../../kube/patch/json-patch.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { defineConversion } from '../../operator/conversion.ts'
+import { defineConversion } from '../../operator/kind/conversion.ts'
 import { defineKind, integer } from '../../operator/index.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
-import { type Admission, defineWebhook, type AdmissionVerdict } from '../../operator/webhook.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
+import { type Admission, defineWebhook, type AdmissionVerdict } from '../../operator/kind/webhook.ts'
 import { createWebhookHost, inProcessWebhooks, type WebhookFailure, type WebhookHost } from './webhook-host.ts'
 
 const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'n' }, data: { a: '1' } }
@@ -63,7 +64,7 @@ function hosting({ validate, mutate }: Behaviour): {
 }
 
 describe('an admission review', () => {
-  it('shows the author the write, frozen, and who does it when', async () => {
+  it('passes the write, frozen, with user and time to the author', async () => {
     let seen: Admission<ConfigMap> | undefined
     const { clock, validated } = hosting({ validate: (admission) => void (seen = admission) })
     expect(await validated()).toEqual({ uid: 'u1', allowed: true })
@@ -81,14 +82,14 @@ describe('an admission review', () => {
     expect(Object.isFrozen(seen!.object.data)).toBe(true)
   })
 
-  it('of a delete shows what goes', async () => {
+  it('of a delete contains the deleted object', async () => {
     let seen: Admission<ConfigMap> | undefined
     const { validated } = hosting({ validate: (admission) => void (seen = admission) })
     await validated(admissionReview({ operation: 'DELETE', object: null, oldObject: structuredClone(configMap) }))
     expect(seen).toMatchObject({ operation: 'DELETE', object: configMap, old: configMap })
   })
 
-  it('is refused as a server refuses what breaks its own rules, with each cause', async () => {
+  it('is denied as a server rejects invalid objects, with each cause', async () => {
     const causes = [invalidValue('data.a', '1', 'must be 2'), { message: 'no reason at all' }]
     const { validated } = hosting({ validate: () => ({ refusals: causes, warnings: ['mind'] }) })
     expect(await validated()).toEqual({
@@ -110,7 +111,7 @@ describe('an admission review', () => {
     })
   })
 
-  it('is answered with the difference between what was given and what is wanted', async () => {
+  it('is answered with a patch from the input to the result', async () => {
     const data = fc.dictionary(fc.string(), fc.string())
     await fc.assert(
       fc.asyncProperty(data, data, async (before, after) => {
@@ -131,48 +132,48 @@ describe('an admission review', () => {
   })
 
   it.each<readonly [string, Json]>([
-    ['no JSON object', [1]],
+    ['not a JSON object', [1]],
     ['another kind of review', { ...admissionReview(), kind: 'TokenReview' }],
-    ['an old review', { ...admissionReview(), apiVersion: 'admission.k8s.io/v1beta1' }],
+    ['an old review version', { ...admissionReview(), apiVersion: 'admission.k8s.io/v1beta1' }],
     ['no request', { ...admissionReview(), request: null }],
     ['no uid', admissionReview({ uid: '' })],
-    ['a uid that is no text', admissionReview({ uid: 7 })],
+    ['a uid that is not a string', admissionReview({ uid: 7 })],
     ['another operation', admissionReview({ operation: 'CONNECT' })],
     ['another resource', admissionReview({ resource: { group: '', version: 'v1', resource: 'secrets' } })],
     ['another kind of object', admissionReview({ object: { ...configMap, kind: 'Secret' } })],
-    ['an object that is none', admissionReview({ object: 'text' })],
+    ['an invalid object', admissionReview({ object: 'text' })],
     ['no object', admissionReview({ object: null })],
     ['no old object', admissionReview({ operation: 'UPDATE' })],
-  ])('that is none does not reach the author: %s', async (_what, review) => {
+  ])('that is invalid does not reach the author: %s', async (_what, review) => {
     let calls = 0
     const { validated } = hosting({ validate: () => void calls++ })
-    await expect(validated(review)).rejects.toSatisfy((error) => isMusterError(error, 'InvalidReview'))
+    await expect(validated(review)).rejects.toSatisfy((error) => isMusterError(error, managerErrors.InvalidReview))
     expect(calls).toBe(0)
   })
 
   it.each<readonly [string, Behaviour]>([
     ['throws', { validate: () => crash() }],
     ['throws later', { validate: async () => crash() }],
-    ['throws what is no error', { validate: () => reject('the password is hunter2') }],
-    ['changes what it was shown', { validate: ({ object }) => void Object.assign(object.data!, { a: 'hunter2' }) }],
-    ['answers yes or no', { validate: () => true }],
-    ['answers with refusals that are none', { validate: () => ['hunter2'] }],
-    ['answers with warnings that are none', { validate: () => ({ warnings: [{ hunter2: 1 }] }) }],
+    ['throws a value that is not an error', { validate: () => reject('the password is hunter2') }],
+    ['changes its frozen input', { validate: ({ object }) => void Object.assign(object.data!, { a: 'hunter2' }) }],
+    ['returns a boolean', { validate: () => true }],
+    ['returns invalid denials', { validate: () => ['hunter2'] }],
+    ['returns invalid warnings', { validate: () => ({ warnings: [{ hunter2: 1 }] }) }],
     ['returns another object', { mutate: ({ object }) => ({ ...object, metadata: { name: 'hunter2' } }) }],
-    ['returns no object', { mutate: () => 'hunter2' }],
-    ['returns a circle', { mutate: ({ object }) => circle(object) }],
-  ])('whose author %s fails alone, and tells whose it is but nothing of the cause', async (_what, behaviour) => {
+    ['returns a value that is not an object', { mutate: () => 'hunter2' }],
+    ['returns a cyclic object', { mutate: ({ object }) => circle(object) }],
+  ])('whose author %s fails alone, and names the operator but not the cause', async (_what, behaviour) => {
     const { validated, mutated, failures } = hosting(behaviour)
     const act = behaviour.validate ? 'validate' : 'mutate'
     const error: unknown = await (behaviour.validate ? validated() : mutated()).catch((raised: unknown) => raised)
-    expect(isMusterError(error, 'WebhookFailed')).toBe(true)
+    expect(isMusterError(error, managerErrors.WebhookFailed)).toBe(true)
     expect((error as Error).message).toMatch(
       new RegExp(`^the webhook ${act}/configmaps of operator op failed \\(\\w+\\)\\.$`),
     )
     expect(failures).toMatchObject([{ operator: 'op', webhook: `${act}/configmaps` }])
   })
 
-  it('whose author takes too long ends before the API server gives up', async () => {
+  it('whose author takes too long ends before the timeout of the API server', async () => {
     const { clock, validated } = hosting({ validate: () => new Promise(() => undefined) })
     const answered = validated().catch((error: unknown) => (error as Error).message)
     await clock.advance(8999)
@@ -213,7 +214,7 @@ describe('a conversion review', () => {
     return (await host.answer('/operators/op/convert/things.example.com', given))['response'] as JsonObject
   }
 
-  it('is answered with all objects, in their order, those that need no conversion, too', async () => {
+  it('is answered with all objects in order, including those that need no conversion', async () => {
     expect(await convert(review(thing('v1', { size: 1 }), thing('v2', { count: 2 })))).toEqual({
       uid: 'u1',
       result: { status: 'Success' },
@@ -221,7 +222,7 @@ describe('a conversion review', () => {
     })
   })
 
-  it('whose author throws is a failure that names the operator and keeps the cause', async () => {
+  it('whose author throws is a failure that names the operator and omits the cause', async () => {
     expect(await convert(review(thing('v1', { size: 13 })))).toEqual({
       uid: 'u1',
       convertedObjects: [],
@@ -232,7 +233,7 @@ describe('a conversion review', () => {
     })
   })
 
-  it('that is none does not reach the author', async () => {
+  it('that is invalid does not reach the author', async () => {
     const bad = [
       { ...review(), kind: 'AdmissionReview' },
       { ...review(), request: { uid: '', desiredAPIVersion: 'x', objects: [] } },
@@ -244,7 +245,7 @@ describe('a conversion review', () => {
   })
 })
 
-describe('a host of webhooks', () => {
+describe('the webhook host', () => {
   const refusing = (message: string): ReturnType<typeof defineWebhook> =>
     defineWebhook({ for: ConfigMap, validate: () => [{ message }] })
   const words = async (host: WebhookHost): Promise<string> => {
@@ -252,7 +253,7 @@ describe('a host of webhooks', () => {
     return JSON.stringify(response)
   }
 
-  it('serves earlier declarations until they are removed: API servers may still call', async () => {
+  it('serves earlier declarations until they are removed: API servers may still call them', async () => {
     const host = createWebhookHost({ clock: virtualClock() })
     host.set('op', { webhooks: [refusing('one')] })
     host.set('op', { webhooks: [refusing('two')] })
@@ -260,10 +261,10 @@ describe('a host of webhooks', () => {
     host.delete('op')
     expect(await words(host)).toContain('two')
     host.forget('op')
-    await expect(words(host)).rejects.toSatisfy((error) => isMusterError(error, 'WebhookUnknown'))
+    await expect(words(host)).rejects.toSatisfy((error) => isMusterError(error, managerErrors.WebhookUnknown))
   })
 
-  it('knows nothing of paths that are none, prototypes included', async () => {
+  it('rejects unknown paths, including prototype names', async () => {
     const { host } = hosting({ validate: () => undefined })
     for (const path of [
       '/',
@@ -275,7 +276,7 @@ describe('a host of webhooks', () => {
     }
   })
 
-  it('takes no two webhooks of one name, and no two conversions of one kind', () => {
+  it('rejects two webhooks of one name, and two conversions of one kind', () => {
     const host = createWebhookHost({ clock: virtualClock() })
     const conversion = { for: { plural: 'things', group: 'g' }, version: 'v1' } as never
     expect(() => host.set('op', { webhooks: [refusing('a'), refusing('b')] })).toThrow('two webhooks called configmaps')
@@ -286,7 +287,7 @@ describe('a host of webhooks', () => {
     expect(() => host.set('b', { conversions: [conversion] })).toThrow('operators a and b both convert things.g')
   })
 
-  it('is asked in process by what its address leads to, and by nothing else', async () => {
+  it('is called in process by its own address only', async () => {
     const { host } = hosting({ validate: () => [{ message: 'no' }] })
     const body = admissionReview()
     const path = '/operators/op/validate/configmaps'

@@ -7,11 +7,13 @@
  */
 import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook/webhook-caller.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
-import { type Conversion, conversionName } from '../../operator/conversion.ts'
-import type { Webhook } from '../../operator/webhook.ts'
+import { type Conversion, conversionName } from '../../operator/kind/conversion.ts'
+import type { Webhook } from '../../operator/kind/webhook.ts'
 import type { ThreadWatch } from '../threads/thread-watch.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
@@ -98,8 +100,8 @@ export function createWebhookHost({ clock, thread, onFailure = () => undefined }
     const { webhooks, conversions } = known(operator)
     const failed = (error: unknown): MusterError => {
       onFailure({ operator, webhook: `${act}/${name}`, error })
-      const why = isMusterError(error, 'WebhookFailed') ? error.message : `failed (${classOf(error)}).`
-      return new MusterError('WebhookFailed', `the webhook ${act}/${name} of operator ${operator} ${why}`)
+      const why = isMusterError(error, managerErrors.WebhookFailed) ? error.message : `failed (${classOf(error)}).`
+      return new MusterError(managerErrors.WebhookFailed, `the webhook ${act}/${name} of operator ${operator} ${why}`)
     }
     const within = async (limitMs: number, work: () => Promise<JsonObject>): Promise<JsonObject> => {
       const marks = thread?.enter({ operator, controller: name, key: 'a review' })
@@ -161,7 +163,7 @@ function checkNames(operator: string, { webhooks = [], conversions = [] }: Opera
   ]
   const seen = new Set<string>()
   for (const { name, what } of names) {
-    if (seen.has(name)) throw new MusterError('InvalidWebhook', `operator ${operator} has two ${what}.`)
+    if (seen.has(name)) throw new MusterError(operatorErrors.InvalidWebhook, `operator ${operator} has two ${what}.`)
     seen.add(name)
   }
 }
@@ -177,7 +179,7 @@ function checkOthers(
     if (baseName(other) === baseName(operator)) continue
     const both = declared.conversions?.map(conversionName).find((name) => own.has(name))
     if (both === undefined) continue
-    throw new MusterError('InvalidWebhook', `operators ${other} and ${operator} both convert ${both}.`)
+    throw new MusterError(operatorErrors.InvalidWebhook, `operators ${other} and ${operator} both convert ${both}.`)
   }
 }
 
@@ -187,7 +189,7 @@ function baseName(operator: string): string {
 }
 
 function unknown(path: string): MusterError {
-  return new MusterError('WebhookUnknown', `no hosted operator has a webhook at ${JSON.stringify(path)}.`)
+  return new MusterError(managerErrors.WebhookUnknown, `no hosted operator has a webhook at ${JSON.stringify(path)}.`)
 }
 
 /** The class of an error is harmless; its message may contain anything. */
@@ -199,7 +201,7 @@ function classOf(error: unknown): string {
 async function limited<T>(clock: Clock, limitMs: number, work: () => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = clock.after(limitMs, () =>
-    reject(new MusterError('WebhookFailed', `took longer than ${limitMs / 1000} seconds.`)),
+    reject(new MusterError(managerErrors.WebhookFailed, `took longer than ${limitMs / 1000} seconds.`)),
   )
   try {
     return await Promise.race([work(), late])

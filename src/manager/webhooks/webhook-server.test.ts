@@ -7,8 +7,8 @@ import { makeCa } from '../../../test/certificates.ts'
 import { textOf } from '../../../test/loopback.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { createWebhookHost } from './webhook-host.ts'
 import { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './webhook-server.ts'
 
@@ -90,7 +90,7 @@ async function postOn(client: ClientHttp2Session): Promise<Answer> {
 const allowed = { status: 200, text: expect.stringContaining('"allowed":true') as string }
 
 describe('the webhook server', () => {
-  it('answers over HTTP/1.1 and HTTP/2, many at once on one connection', async () => {
+  it('answers over HTTP/1.1 and HTTP/2, concurrently on one connection', async () => {
     const { port } = await running()
     expect(await post(port)).toEqual(allowed)
     const client = await session(port, authorities[0].cert)
@@ -98,7 +98,7 @@ describe('the webhook server', () => {
     expect(answers).toEqual(answers.map(() => allowed))
   })
 
-  it('uses a new certificate from the next handshake on, and breaks no connection that is open', async () => {
+  it('uses a new certificate from the next handshake on, and keeps open connections', async () => {
     const server = await running()
     const early = await session(server.port, authorities[0].cert)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -106,7 +106,7 @@ describe('the webhook server', () => {
     const waiting = postOn(early)
     server.use(certificates[1]!)
     server.gate.wait = Promise.resolve()
-    // Whoever trusts the new authority alone gets in, by either protocol.
+    // A client that trusts only the new authority connects, by either protocol.
     expect(await post(server.port, { ca: authorities[1].cert })).toEqual(allowed)
     expect(await postOn(await session(server.port, authorities[1].cert))).toEqual(allowed)
     await expect(post(server.port)).rejects.toThrow('unable to verify')
@@ -119,7 +119,7 @@ describe('the webhook server', () => {
     [400, 'no JSON', { body: '{"password": "hunter2"' }],
     [400, 'no review', { body: '{"kind":"Secret","data":"hunter2"}' }],
     [400, 'a review without end', { body: '['.repeat(100_000) + ']'.repeat(100_000) }],
-    [404, 'a path of nobody', { to: '/operators/x/validate/y' }],
+    [404, 'a path of no operator', { to: '/operators/x/validate/y' }],
     [405, 'another method', { method: 'PUT' }],
     [413, 'a body that is too large', { body: `"${'x'.repeat(9 * 1024 * 1024)}"` }],
     [415, 'another format', { type: 'application/yaml' }],
@@ -133,7 +133,7 @@ describe('the webhook server', () => {
     expect(await post(port)).toEqual(allowed)
   })
 
-  it('gives a request half a minute to arrive, and a silent connection two', async () => {
+  it('limits a request to half a minute, and an idle connection to two', async () => {
     const { port, clock } = await running()
     const slow = connectTls({ host: '127.0.0.1', port, ca: authorities[0].cert, ALPNProtocols: ['http/1.1'] })
     onTestFinished(() => void slow.destroy())
@@ -152,7 +152,7 @@ describe('the webhook server', () => {
     expect(await post(port)).toEqual(allowed)
   })
 
-  it('closes a connection that sends no whole head, and refuses more connections than it has room for', async () => {
+  it('closes a connection with an incomplete head, and rejects connections beyond its limit', async () => {
     const { port } = await running({ headMs: 50, connections: 2 })
     const open = (): { readonly socket: TLSSocket; readonly closed: Promise<void> } => {
       const socket = connectTls({ host: '127.0.0.1', port, ca: authorities[0].cert, ALPNProtocols: ['http/1.1'] })
@@ -171,7 +171,7 @@ describe('the webhook server', () => {
     expect(await post(port)).toEqual(allowed)
   })
 
-  it('lets what is being answered finish when it closes, and takes nothing new', async () => {
+  it('finishes requests in progress when it closes, and accepts no new ones', async () => {
     const server = await running()
     const { promise, resolve } = Promise.withResolvers<void>()
     server.gate.wait = promise

@@ -12,7 +12,8 @@ import type { Certificate } from '../../pki/certificate-authority.ts'
 import { StatusError } from '../../apiserver/errors/status-error.ts'
 import { checkDepth } from '../../apiserver/codec/request-body.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { type ErrorName, isMusterError, MusterError } from '../../kube/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
 import type { WebhookHost } from './webhook-host.ts'
 
@@ -133,11 +134,10 @@ async function answer(
   response.end(body)
 }
 
-const statuses: Partial<Record<ErrorName, number>> = { InvalidReview: 400, WebhookUnknown: 404, WebhookFailed: 500 }
-
 function statusOf(error: unknown): number {
   if (error instanceof HttpRefusal) return error.status
-  return (isMusterError(error) && statuses[error.name]) || 500
+  if (isMusterError(error, managerErrors.InvalidReview)) return 400
+  return isMusterError(error, managerErrors.WebhookUnknown) ? 404 : 500
 }
 
 /** A request that does not reach a webhook. */
@@ -145,7 +145,7 @@ class HttpRefusal extends MusterError {
   readonly status: number
 
   constructor(status: number, why: string) {
-    super('InvalidReview', why)
+    super(managerErrors.InvalidReview, why)
     this.status = status
   }
 }

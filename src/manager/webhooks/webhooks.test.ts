@@ -9,14 +9,16 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import type { TransportRequest } from '../../transport/transport.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { managerErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ValidatingWebhookConfiguration as ValidatingConfiguration } from '../../kube/types/admissionregistration/v1.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import { defineConversion } from '../../operator/conversion.ts'
+import { defineConversion } from '../../operator/kind/conversion.ts'
 import { defineKind, integer, optional, string } from '../../operator/index.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
-import { defineWebhook } from '../../operator/webhook.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { mutatingConfigurations, validatingConfigurations } from './registration.ts'
 import { createWebhookHost, inProcessWebhooks, type WebhookHost } from './webhook-host.ts'
 import { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks.ts'
@@ -134,7 +136,7 @@ async function bundles(client: Client): Promise<readonly string[]> {
 }
 
 async function served(client: Client): Promise<X509Certificate> {
-  const { data = {} } = await client.get<Secret>(Secret, secret)
+  const { data = {} } = await client.get(Secret, secret)
   return new X509Certificate(Buffer.from(data['tls.crt'] ?? '', 'base64'))
 }
 
@@ -161,7 +163,7 @@ const hour = 60 * minute
 const everything = { webhooks: [checks], conversions: [sizes] }
 
 describe('webhooks over TLS', () => {
-  it('refuse with the author’s words, set defaults, warn, and are asked about deletes', async () => {
+  it('deny with the author’s message, set defaults, warn, and receive deletes', async () => {
     const { client, server, clock, start } = await setting({ overTls: true })
     const webhooks = await start()
     webhooks.set('cache', everything)
@@ -186,7 +188,7 @@ describe('webhooks over TLS', () => {
     expect(await refusal(client.delete(Cache, { ...at, name: 'vital' }))).toContain('it is vital')
   })
 
-  it('convert on write and on read, in lists, too', async () => {
+  it('convert on write and on read, also in lists', async () => {
     const { client, start } = await setting({ overTls: true })
     const webhooks = await start()
     webhooks.set('cache', everything)
@@ -217,7 +219,7 @@ describe('webhooks over TLS', () => {
     expect(seen).toEqual([true, false])
   })
 
-  it('do not fail one request while certificates and authorities change under load', async () => {
+  it('do not fail a request while certificates and authorities rotate under load', async () => {
     const { client, clock, start, problems } = await setting({ overTls: true })
     const lifetimes = { authorityMs: 20_000, servingMs: 6000, settleMs: 2000, backdateMs: hour }
     const webhooks = await start({ lifetimes })
@@ -258,10 +260,10 @@ describe('webhooks over TLS', () => {
 })
 
 describe('webhooks of several clusters', () => {
-  it('do not wait for each other: one that is away concerns those who are there alone, and can be left', async () => {
+  it('are independent: an unavailable cluster affects only itself, and can be removed', async () => {
     const { client, clock, start, problems } = await setting()
     const webhooks = await start()
-    const send = (): Promise<never> => Promise.reject(new MusterError('Unreachable', 'no route to edge'))
+    const send = (): Promise<never> => Promise.reject(new MusterError(clientErrors.Unreachable, 'no route to edge'))
     const away = createClient({ transport: { ...client.transport, send }, clock, random: seededRandom(5) })
     const cache = createSharedCache({ client: away, clock, random: seededRandom(6) })
     onTestFinished(() => cache.close())
@@ -273,7 +275,7 @@ describe('webhooks of several clusters', () => {
     void webhooks.settled('cache').then(() => (isSettled = true))
     await clock.advance(60_000)
     expect([isSettled, isFarSettled]).toEqual([true, false])
-    // Reached in another way, it is another, and nobody tries the old one any more.
+    // Another client and cache replace the unavailable cluster, and the requests to it end.
     const again = createSharedCache({ client, clock, random: seededRandom(6) })
     onTestFinished(() => again.close())
     webhooks.set('cache.far', {}, { client, cache: again })
@@ -285,8 +287,8 @@ describe('webhooks of several clusters', () => {
   })
 })
 
-describe('webhooks through the generations of their certificates', () => {
-  it('are trusted at every moment, by every bundle that is published then', async () => {
+describe('webhooks over generations of certificates', () => {
+  it('are always trusted by every published CA bundle', async () => {
     const { client, clock, start, problems } = await setting()
     const lifetimes = { authorityMs: 20 * minute, servingMs: 5 * minute, settleMs: minute }
     const webhooks = await start({ lifetimes })
@@ -306,7 +308,7 @@ describe('webhooks through the generations of their certificates', () => {
     expect(problems).toEqual([])
   }, 60_000)
 
-  it('write nothing and ask nothing while nothing is due', async () => {
+  it('make no request while nothing is due', async () => {
     const { client, clock, start, sent } = await setting()
     const webhooks = await start()
     await start({ host: createWebhookHost({ clock }) })
@@ -325,7 +327,7 @@ describe('webhooks through the generations of their certificates', () => {
     expect(await bundles(client)).toHaveLength(3)
   })
 
-  it('are published even for what another hosts that is away: no authority signs before all trust it', async () => {
+  it('are published even for an unavailable host: no authority signs before all trust it', async () => {
     const { client, clock, start } = await setting()
     const lifetimes = { authorityMs: 40 * minute, servingMs: 9 * minute, settleMs: minute }
     const gone = await start({ lifetimes })
@@ -343,7 +345,7 @@ describe('webhooks through the generations of their certificates', () => {
     expect(authorities.size).toBe(3)
   })
 
-  it('agree on one authority, however many begin at once', async () => {
+  it('agree on one authority, however many start at once', async () => {
     const { client, clock, start } = await setting()
     const all = await Promise.all(Array.from({ length: 5 }, () => start({ host: createWebhookHost({ clock }) })))
     for (const webhooks of all) webhooks.set('cache', everything)
@@ -378,7 +380,7 @@ describe('registration', () => {
     expect(await bundles(client)).toEqual(before)
   })
 
-  it('leaves alone what others add, and does not storm the server when they insist', async () => {
+  it('keeps fields of other managers, and does not flood the server when they insist', async () => {
     const { client, clock, start, sent } = await setting()
     const webhooks = await start()
     webhooks.set('cache', everything)
@@ -423,7 +425,7 @@ describe('registration', () => {
     expect(converting).toContain('BEGIN CERTIFICATE')
   })
 
-  it('follows what an operator declares, and ends before its answers do', async () => {
+  it('follows the declaration of an operator, and ends before its endpoints do', async () => {
     const { client, host, clock, start } = await setting()
     const webhooks = await start()
     webhooks.set('cache', everything)
@@ -454,7 +456,7 @@ describe('registration', () => {
     await expect(host.answer('/operators/cache/validate/caches', review)).rejects.toThrow('no hosted operator')
   })
 
-  it('names a Service where there is one, and its certificate goes by that name', async () => {
+  it('refers to a Service if configured, and the certificate has its name', async () => {
     const { client, start, host, clock } = await setting()
     const service = { namespace: 'muster', name: 'hooks' }
     const webhooks = await start({ address: { service }, host: createWebhookHost({ clock }) })
@@ -470,7 +472,7 @@ describe('registration', () => {
     expect((await served(client)).checkHost('hooks.muster.svc')).toBe('hooks.muster.svc')
   })
 
-  it('is made even where a webhook refuses every Secret: not the one that it needs itself', async () => {
+  it('succeeds even where a webhook rejects every Secret: its own is exempt', async () => {
     const { client, clock, start, problems } = await setting()
     const webhooks = await start({ lifetimes: { servingMs: 9 * minute } })
     const no = { validate: () => [{ message: 'no' }] }
@@ -488,18 +490,18 @@ describe('registration', () => {
   })
 })
 
-describe('the Secret of the certificates', () => {
+describe('the certificate Secret', () => {
   it('is not taken from another owner, but may have been created empty', async () => {
     const { client, start } = await setting()
     const theirs: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...secret }, data: { password: 'aGk=' } }
     await client.create(Secret, theirs)
-    await expect(start()).rejects.toSatisfy((error) => isMusterError(error, 'CertificatesForeign'))
+    await expect(start()).rejects.toSatisfy((error) => isMusterError(error, managerErrors.CertificatesForeign))
     await client.update(Secret, { ...theirs, data: {} })
     await start()
     expect((await served(client)).ca).toBe(false)
   })
 
-  it('is made anew, and everything with it, when it is damaged or deleted', async () => {
+  it('is recreated with everything in it when it is damaged or deleted', async () => {
     const { client, clock, start } = await setting()
     const webhooks = await start()
     webhooks.set('cache', everything)

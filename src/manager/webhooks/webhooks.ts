@@ -4,8 +4,9 @@
  * finds no difference writes nothing, and then no requests are sent until something changes or is due.
  */
 import type { Clock } from '../../clock/clock.ts'
-import { isMusterError } from '../../kube/errors.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
+import { Secret } from '../../kube/kinds.ts'
 import { type KeptCertificates, readCertificates, type SecretName, writeCertificates } from './certificate-secret.ts'
 import { type Registrar, startRegistrar, type DesiredRegistration, type WebhookCluster } from './registrar.ts'
 import { repeat } from './repeat.ts'
@@ -174,7 +175,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       await writeCertificates(home.client, secret, wanted, resourceVersion)
       return true
     } catch (error) {
-      if (!isMusterError(error, 'Conflict', 'AlreadyExists')) throw error
+      if (!isMusterError(error, clientErrors.Conflict, clientErrors.AlreadyExists)) throw error
       return false
     }
   }
