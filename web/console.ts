@@ -1,18 +1,18 @@
 /**
- * The page of the console: fetches the report of the manager each second while the page is visible, and renders it. Texts and
- * their order are in `telling.ts`; this file has the DOM code only.
+ * The page of the console: fetches the report of the manager each second while the page is visible, and renders it.
+ * Texts and their order are in `report-text.ts`; this file has the DOM code only.
  *
- * Names and messages are untrusted: they are set as text, never as markup. Existing elements are updated in place, so that
- * fifty operators neither flicker nor lose the scroll position.
+ * Names and messages are untrusted: they are set as text, never as markup. Existing elements are updated in place, so
+ * that fifty operators neither flicker nor lose the scroll position.
  */
-import type { Deed, FeedSummary, ManagerReport, OperatorReport } from '../src/manager/observability/report.ts'
+import type { RunSummary, InformerSummary, ManagerReport, OperatorReport } from '../src/manager/observability/report.ts'
 import {
   agoText,
   bytesText,
   concernOf,
   countText,
-  deedText,
-  feedsInOrder,
+  runText,
+  informersInOrder,
   type Found,
   foundIn,
   gateText,
@@ -30,7 +30,7 @@ import {
   sparkPath,
   timeText,
   verdictOf,
-} from './telling.ts'
+} from './report-text.ts'
 
 const $ = (id: string): HTMLElement => document.getElementById(id)!
 
@@ -130,8 +130,8 @@ const showOperators = listIn<OperatorReport>(
   $('operator-rows'),
   'operator-row',
   ({ root, part }, operator) => {
-    const { name, state, deeds, heldBy, failing, findings, cost } = operator
-    const [deed] = deeds
+    const { name, state, recentRuns, heldBy, failing, findings, cost } = operator
+    const [run] = recentRuns
     const isSelected = operatorIn(location.hash) === name
     mark(root, 'data-concern', concernOf(operator, now()))
     mark(root, 'data-selected', isSelected ? 'yes' : 'no')
@@ -139,9 +139,9 @@ const showOperators = listIn<OperatorReport>(
     mark(part('name'), 'href', hashOf(name))
     mark(part('name'), 'aria-current', String(isSelected))
     sayState(part('state'), state)
-    say(part('deed'), deed ? `${deed.key}: ${deedText(deed)}` : '–')
-    mark(part('deed'), 'data-state', deed?.outcome ?? 'none')
-    say(part('ago'), deed ? `${deed.times > 1 ? `× ${countText(deed.times)}, ` : ''}${agoText(deed.at, now())}` : '')
+    say(part('run'), run ? `${run.key}: ${runText(run)}` : '–')
+    mark(part('run'), 'data-state', run?.outcome ?? 'none')
+    say(part('ago'), run ? `${run.times > 1 ? `× ${countText(run.times)}, ` : ''}${agoText(run.at, now())}` : '')
     say(part('queue'), queueText(operator))
     mark(part('queue').parentElement!, 'data-some', queueText(operator) === '–' ? 'no' : 'yes')
     say(part('gate'), heldBy === 'nothing' ? '' : `held by ${heldBy}`)
@@ -158,8 +158,8 @@ const showOperators = listIn<OperatorReport>(
   ({ name }) => name,
 )
 
-const showCaches = listIn<FeedSummary>($('cache-rows'), 'cache-row', ({ root, part }, feed) => {
-  const { resource, state, since, reason, objects, bytes, watches, consumers } = feed
+const showCaches = listIn<InformerSummary>($('cache-rows'), 'cache-row', ({ root, part }, informer) => {
+  const { resource, state, since, reason, objects, bytes, watches, consumers } = informer
   const isBehind = state !== 'synced'
   mark(root, 'data-concern', isBehind ? 'wrong' : 'calm')
   say(part('resource'), resource)
@@ -169,19 +169,19 @@ const showCaches = listIn<FeedSummary>($('cache-rows'), 'cache-row', ({ root, pa
   say(part('bytes'), bytesText(bytes))
   say(part('watches'), countText(watches))
   say(part('consumers'), countText(consumers))
-  const most = Math.max(...(report?.feeds ?? []).map((each) => each.bytes), 1)
+  const most = Math.max(...(report?.informers ?? []).map((each) => each.bytes), 1)
   part('share').style.setProperty('--share', String(bytes / most))
 })
 
 function fillFinding({ root, part }: Item, finding: Found): void {
-  const { operator, kind, message, at, times, object, fields, controller, key = '', with: rivals } = finding
+  const { operator, kind, message, at, times, object, fields, controller, key = '', with: others } = finding
   mark(root, 'data-evidence', object === undefined ? 'no' : 'yes')
   say(part('kind'), spaced(kind))
   say(part('times'), times > 1 ? `× ${countText(times)}` : '')
   say(part('operator'), operator)
   mark(part('operator'), 'href', hashOf(operator))
-  part('against').hidden = rivals === undefined
-  say(part('with'), rivals?.join(', ') || 'an unknown field manager')
+  part('against').hidden = others === undefined
+  say(part('with'), others?.join(', ') || 'an unknown field manager')
   sayWhen(part('when'), at)
   part('object-line').hidden = object === undefined
   say(part('object'), object ?? '')
@@ -193,7 +193,7 @@ function fillFinding({ root, part }: Item, finding: Found): void {
 }
 
 function showFields(container: HTMLElement, fields: readonly string[]): void {
-  const shown = fields.length === 0 ? ['cannot be told'] : fields
+  const shown = fields.length === 0 ? ['unknown'] : fields
   while (container.children.length > shown.length) container.lastElementChild!.remove()
   while (container.children.length < shown.length) container.append(document.createElement('code'))
   shown.forEach((field, index) => say(container.children[index]!, field))
@@ -202,13 +202,13 @@ function showFields(container: HTMLElement, fields: readonly string[]): void {
 const showFindings = listIn<Found>($('finding-list'), 'finding-item', fillFinding)
 const showOwnFindings = listIn<Found>($('detail-finding-list'), 'finding-item', fillFinding)
 
-const showDeeds = listIn<Deed>($('detail-deed-list'), 'deed-item', ({ part }, deed) => {
-  const { outcome, key, controller, at, tookMs, id, times } = deed
+const showRecentRuns = listIn<RunSummary>($('detail-run-list'), 'run-item', ({ part }, run) => {
+  const { outcome, key, controller, at, tookMs, id, times } = run
   sayState(part('outcome'), outcome, outcomeWord(outcome))
   say(part('key'), key)
   say(part('controller'), `controller ${controller}`)
   sayWhen(part('when'), at)
-  say(part('text'), deedText(deed))
+  say(part('text'), runText(run))
   say(part('took'), `took ${spanText(tookMs)}${times > 1 ? `, ${countText(times)} times in a row` : ''}`)
   say(part('id'), id ?? '')
 })
@@ -248,8 +248,8 @@ function showCost({ cost }: OperatorReport): void {
     ...counts.map(([word, count]) => [word, countText(count), countText(Math.round(day(count)))] as const),
     ['CPU', spanText(cost.cpuMs), spanText(day(cost.cpuMs))],
     ['cached, over time', `${cost.gbSeconds.toFixed(1)} GB·s`, `${day(cost.gbSeconds).toFixed(1)} GB·s`],
-    ['cached now, its part', bytesText(cost.bytes), ''],
-    ['the same, were it alone', bytesText(cost.aloneBytes), ''],
+    ['cached now, its share', bytesText(cost.bytes), ''],
+    ['cached now, if it ran alone', bytesText(cost.aloneBytes), ''],
   ]
   const body = $('detail-cost')
   rows.forEach((row, index) => {
@@ -269,7 +269,7 @@ function showCost({ cost }: OperatorReport): void {
 
 const mostFindings = 5
 
-function showOverview({ operators, feeds, problems, process, leases, since }: ManagerReport): void {
+function showOverview({ operators, informers, problems, process, leases, since }: ManagerReport): void {
   $('problems').hidden = problems.length === 0
   showLines($('problem-list'), problems)
 
@@ -279,7 +279,7 @@ function showOverview({ operators, feeds, problems, process, leases, since }: Ma
   say($('finding-count'), countText(found))
   showFindings(latest.slice(0, mostFindings))
   $('more-findings').hidden = latest.length <= mostFindings
-  say($('more-findings'), `${latest.length - mostFindings} more are told where their operators are.`)
+  say($('more-findings'), `${latest.length - mostFindings} more are shown with their operators.`)
 
   const chosen = inOrder(operators, now()).filter((operator) => matches(operator, filter))
   say(
@@ -290,15 +290,15 @@ function showOverview({ operators, feeds, problems, process, leases, since }: Ma
   $('no-operators').hidden = chosen.length > 0
   say(
     $('no-operators'),
-    operators.length === 0 ? 'This manager hosts no operator.' : `None is told of with “${filter}”.`,
+    operators.length === 0 ? 'This manager hosts no operator.' : `No operator matches “${filter}”.`,
   )
 
-  const bytes = feeds.reduce((sum, feed) => sum + feed.bytes, 0)
-  say($('cache-count'), `${feeds.length}, ${bytesText(bytes)}`)
-  showCaches(feedsInOrder(feeds))
+  const bytes = informers.reduce((sum, informer) => sum + informer.bytes, 0)
+  say($('cache-count'), `${informers.length}, ${bytesText(bytes)}`)
+  showCaches(informersInOrder(informers))
 
   showFacts($('process-facts'), [
-    ['memory', `${bytesText(process.bytes)} (at most ${bytesText(process.peakBytes)})`],
+    ['memory', `${bytesText(process.bytes)} (peak ${bytesText(process.peakBytes)})`],
     ['memory over time', `${process.gbSeconds.toFixed(1)} GB·s`],
     ['CPU', spanText(process.cpuMs)],
     ['requests', countText(process.requests)],
@@ -323,24 +323,24 @@ function showDetail({ operators }: ManagerReport): void {
   for (const part of $('detail').querySelectorAll<HTMLElement>('section, .facts')) part.hidden = operator === undefined
   $('detail-state').hidden = operator === undefined
   if (!operator) {
-    say($('detail-gone'), 'This manager has no operator of that name, or not any more.')
+    say($('detail-gone'), 'This manager hosts no operator of that name.')
     return
   }
-  const { state, heldBy, failing, runningMs, findings, deeds, cost } = operator
+  const { state, heldBy, failing, runningMs, findings, recentRuns, cost } = operator
   sayState($('detail-state'), state)
   showFacts($('detail-facts'), [
     ['queue', queueText(operator) || '–'],
     ['held by', heldBy === 'nothing' ? 'nothing' : `${heldBy}: ${gateText(heldBy)}`],
-    ['objects failing', countText(failing)],
-    ['longest run under way', runningMs.longest === 0 ? '–' : spanText(runningMs.longest)],
+    ['failing objects', countText(failing)],
+    ['longest active run', runningMs.longest === 0 ? '–' : spanText(runningMs.longest)],
     ['runs', countText(cost.reconciles)],
     ['writes', countText(cost.writes)],
   ])
   $('detail-findings').hidden = findings.total === 0
   say($('detail-finding-count'), countText(findings.total))
   showOwnFindings(foundIn([operator]))
-  showDeeds(deeds)
-  $('no-deeds').hidden = deeds.length > 0
+  showRecentRuns(recentRuns)
+  $('no-runs').hidden = recentRuns.length > 0
   showCost(operator)
 }
 
@@ -356,7 +356,7 @@ function showHeader(shown: ManagerReport): void {
   const who = [
     replica ?? '',
     leases.length > 0 ? `${held} of ${leases.length} ${leases.length === 1 ? 'lease' : 'leases'} held` : '',
-    beside === undefined ? '' : `beside ${beside}`,
+    beside === undefined ? '' : `beside ${beside.name}`,
   ]
   say($('who'), who.filter((part) => part !== '').join(' · '))
   const title = concern === 'calm' ? 'Muster' : `${concern === 'wrong' ? word : rest} · Muster`
@@ -384,7 +384,7 @@ async function ask(): Promise<void> {
   try {
     const response = await fetch('report', { signal: AbortSignal.timeout(5000), redirect: 'error' })
     const answer = readAnswer(await response.json())
-    if (answer.kind === 'unreadable') throw new Error('this is no report')
+    if (answer.kind === 'unreadable') throw new Error('not a report')
     isNewer = answer.kind === 'newer'
     unanswered = 0
     answeredAt = Date.now()
@@ -407,18 +407,18 @@ function showSilence(): void {
   $('silence').hidden = !isSilent && !isNewer
   mark(document.body, 'data-stale', isSilent || isNewer ? 'yes' : 'no')
   mark($('beat'), 'data-live', isSilent || isNewer ? 'no' : 'yes')
-  say($('beat-word'), isNewer ? 'outdated' : isSilent ? 'no answer' : 'live')
+  say($('beat-word'), isNewer ? 'outdated' : isSilent ? 'no response' : 'live')
   $('again').hidden = isNewer
   if (isNewer) {
-    say($('silence-what'), 'The manager has been renewed, and tells more than this page understands.')
-    say($('silence-more'), 'Load the page again.')
+    say($('silence-what'), 'The manager was upgraded: its report is newer than this page.')
+    say($('silence-more'), 'Reload the page.')
   } else if (isSilent) {
     const since = answeredAt === undefined ? '' : ` since ${timeText(answeredAt)}`
-    say($('silence-what'), `The manager does not answer${since}.`)
-    const old = answeredAt === undefined ? '' : `What is below is ${spanText(Date.now() - answeredAt)} old. `
-    say($('silence-more'), `${old}It is asked again and again.`)
-    say($('spoken'), `The manager does not answer${since}.`)
-    document.title = 'no answer · Muster'
+    say($('silence-what'), `The manager has not responded${since}.`)
+    const old = answeredAt === undefined ? '' : `The data below is ${spanText(Date.now() - answeredAt)} old. `
+    say($('silence-more'), `${old}Retrying.`)
+    say($('spoken'), `The manager has not responded${since}.`)
+    document.title = 'no response · Muster'
   }
 }
 

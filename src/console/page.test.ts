@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startTroubled, type Troubled } from '../../test/troubled.ts'
-import { isMusterError } from '../kube/errors.ts'
+import { startManagerWithFindings, type ManagerWithFindings } from '../../test/manager-with-findings.ts'
+import { managerErrors } from '../manager/errors.ts'
+import { isMusterError } from '../kube/muster-error.ts'
 import { healthReport } from '../manager/observability/health.ts'
 import { startStatusServer } from '../manager/observability/status-server.ts'
 import { consolePage, pageFiles, pageText } from './page.ts'
 
-const health = () => healthReport({ now: 0, feeds: [], runs: [], turnAt: 0 })
+const health = () => healthReport({ now: 0, informers: [], runs: [], turnAt: 0 })
 
 async function served(): Promise<string> {
   const server = await startStatusServer({ port: 0, health, page: consolePage() })
@@ -34,25 +35,25 @@ function ask(
 }
 
 describe('the page of the console', () => {
-  it('is served with all that it asks for, as what it is', async () => {
+  it('is served with all its resources and their media types', async () => {
     const url = await served()
     const html = await (await fetch(url)).text()
     const asked = [...html.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, path]) => path!)
     expect(new Set(asked)).toEqual(new Set(['icon.svg', 'console.css', 'console.js']))
     const types = { svg: 'image/svg+xml', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' }
-    for (const path of [...asked, 'telling.js']) {
+    for (const path of [...asked, 'report-text.js']) {
       const response = await fetch(`${url}/${path}`)
       expect(response.status).toBe(200)
       expect(response.headers.get('content-type')).toBe(types[path.split('.')[1] as keyof typeof types])
     }
   })
 
-  it('is JavaScript that imports nothing but itself, and markup without anything inline', () => {
+  it('is JavaScript with imports of its own files only, and markup without inline code', () => {
     const scripts = pageFiles.filter((name) => name.endsWith('.js')).map(pageText)
     expect(scripts).toHaveLength(2)
     for (const script of scripts) {
       const imports = [...script.matchAll(/from '([^']+)'/g)].map(([, path]) => path)
-      expect(imports.every((path) => path === './telling.js')).toBe(true)
+      expect(imports.every((path) => path === './report-text.js')).toBe(true)
       expect(script).not.toMatch(/innerHTML|insertAdjacentHTML|\beval\b|interface /)
     }
     expect(pageText('index.html')).not.toMatch(/\son\w+=|\sstyle=|<style|<script(?![^>]* src=)/)
@@ -82,7 +83,7 @@ describe('the page of the console', () => {
     }
   })
 
-  it('is all there is: no other path leads to a file, and nothing but GET is answered', async () => {
+  it('serves no other path and no method but GET', async () => {
     const url = await served()
     expect(await ask(url, '/?x')).toBe(200)
     for (const path of [
@@ -102,37 +103,37 @@ describe('the page of the console', () => {
     expect(await ask(url, '/', { host: 'evil.example.com' })).toBe(403)
   })
 
-  it('leaves warnings of the process as they were', () => {
+  it('keeps warnings of the process', () => {
     const before = Object.getOwnPropertyDescriptor(process, 'emitWarning')
-    pageText('telling.js')
+    pageText('report-text.js')
     expect(Object.getOwnPropertyDescriptor(process, 'emitWarning')).toEqual(before)
   })
 })
 
-/** Somebody else may be quicker to take it. */
-async function onFreePort(): Promise<readonly [port: number, Troubled]> {
+/** Another process may take the free port first: then the next one is tried. */
+async function onFreePort(): Promise<readonly [port: number, ManagerWithFindings]> {
   for (;;) {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { readonly port: number }
     await new Promise((resolve) => taken.close(resolve))
     try {
-      return [port, await startTroubled(0, { MUSTER__console__port: String(port) })]
+      return [port, await startManagerWithFindings(0, { MUSTER__console__port: String(port) })]
     } catch (error) {
-      if (!isMusterError(error, 'PortTaken')) throw error
+      if (!isMusterError(error, managerErrors.PortTaken)) throw error
     }
   }
 }
 
 describe('a service', () => {
-  it('serves the console where the settings say, with the report beside it', async () => {
+  it('serves the console on the configured port, with the report beside it', async () => {
     const [port, { service, stop }] = await onFreePort()
     onTestFinished(stop)
     const url = `http://127.0.0.1:${port}`
     expect(await (await fetch(url)).text()).toContain('<title>Muster</title>')
     expect(await (await fetch(`${url}/report`)).json()).toMatchObject({ version: 1 })
     expect((await fetch(`${url}/metrics`)).status).toBe(404)
-    // Whoever started it finds it without a setting.
+    // The status server needs no setting: the service reports its URL.
     expect((await fetch(service.statusUrl)).status).toBe(200)
   })
 })

@@ -12,7 +12,7 @@ const files: ReadonlyMap<string, string> = new Map([
   ['/', 'index.html'],
   ['/console.css', 'console.css'],
   ['/console.js', 'console.js'],
-  ['/telling.js', 'telling.js'],
+  ['/report-text.js', 'report-text.js'],
   ['/icon.svg', 'icon.svg'],
 ])
 
@@ -70,7 +70,7 @@ function javaScriptOf(source: string): string {
   const warn = Object.getOwnPropertyDescriptor(process, 'emitWarning')!
   process.emitWarning = () => undefined
   try {
-    return stripTypeScriptTypes(source).replaceAll(/(from '\.\/\w+)\.ts'/g, "$1.js'")
+    return stripTypeScriptTypes(source).replaceAll(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'")
   } finally {
     Object.defineProperty(process, 'emitWarning', warn)
   }

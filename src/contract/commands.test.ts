@@ -4,19 +4,19 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memcached } from '../../test/examples.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { readYaml } from '../kube/yaml.ts'
+import { readYaml } from '../kube/yaml/yaml.ts'
 import { defineController } from '../operator/controller.ts'
 import type { Json } from '../kube/json.ts'
-import { anything, integer, optional } from '../operator/field.ts'
-import { exactly, generated, labelled, referenced } from '../operator/input.ts'
-import { defineKind } from '../operator/kind.ts'
-import { ConfigMap, Namespace, Secret } from '../operator/kinds.ts'
-import { defineDependent } from '../operator/dependent.ts'
+import { anything, integer, optional } from '../operator/kind/field.ts'
+import { exactly, generated, labelled, referenced } from '../operator/view/input.ts'
+import { defineKind } from '../operator/kind/kind.ts'
+import { ConfigMap, Namespace, Secret } from '../kube/kinds.ts'
+import { defineDependent } from '../operator/dependent/dependent.ts'
 import { defineOperator, type Operator } from '../operator/operator.ts'
 import { inRole } from '../operator/placement-role.ts'
 import { runContractCommand } from './commands.ts'
-import { actionOf, mutationHash } from './mutation.ts'
-import { readOutput } from './output-reader.ts'
+import { actionOf, mutationHash } from './declaration/mutation.ts'
+import { readOutput } from './directory/output-reader.ts'
 
 const input = 'examples/memcached/tests/creates/input-dir'
 const now = '2026-01-31T12:00:00Z'
@@ -66,7 +66,7 @@ const wishes = (...names: readonly string[]): string =>
   )
 
 describe('input-resources and output-resources', () => {
-  it('print what is declared, in every form that there is', async () => {
+  it('print the declaration, with every kind of entry', async () => {
     const operator = defineOperator({
       name: 'wisher',
       controllers: [
@@ -88,6 +88,7 @@ describe('input-resources and output-resources', () => {
     })
     const inputs = await run(operator, 'input-resources')
     expect(inputs.code).toBe(0)
+    const own = { matchLabels: { 'app.kubernetes.io/managed-by': 'wisher' } }
     expect(readYaml(inputs.out)).toEqual({
       applyConfigurationResources: {
         exactResources: [{ group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'a' }],
@@ -95,7 +96,8 @@ describe('input-resources and output-resources', () => {
           { group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'made-' },
         ],
         labelSelectedResources: [
-          { group: '', version: 'v1', resource: 'namespaces', labelSelector: {} },
+          { group: '', version: 'v1', resource: 'configmaps', labelSelector: own },
+          { group: '', version: 'v1', resource: 'namespaces', labelSelector: own },
           {
             group: '',
             version: 'v1',
@@ -140,7 +142,7 @@ describe('input-resources and output-resources', () => {
 })
 
 describe('apply-configuration', () => {
-  it('writes what an operator wants, in order, under the names and in the form that others expect', async () => {
+  it('writes the mutations of an operator, in order, with the upstream names and format', async () => {
     const { code, folder } = await run(memcached, 'apply-configuration', '--input-dir', input, '--now', now)
     expect(code).toBe(0)
     const { mutations } = readOutput(folder)
@@ -170,7 +172,7 @@ describe('apply-configuration', () => {
     )
   })
 
-  it('runs only the controllers that are asked for', async () => {
+  it('runs only the selected controllers', async () => {
     const at = ['apply-configuration', '--input-dir', input, '--controllers'] as const
     const results = async (words: string): Promise<readonly string[]> => {
       const { folder, code } = await run(memcached, ...at, words)
@@ -189,7 +191,7 @@ describe('apply-configuration', () => {
     expect(existsSync(unknown.folder)).toBe(false)
   })
 
-  it('keeps what succeeded where something failed, and says what', async () => {
+  it('keeps successful writes where another failed, and reports the failure', async () => {
     const operator = defineOperator({
       name: 'wisher',
       controllers: [
@@ -198,7 +200,7 @@ describe('apply-configuration', () => {
           writes: [ConfigMap],
           reconcile({ cr }) {
             if (cr.metadata.name === 'bad') throw new Error('no such wish')
-            const metadata = { name: cr.metadata.name!, namespace: 'shop' }
+            const metadata = { name: cr.metadata.name, namespace: 'shop' }
             return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata }] }
           },
         }),
@@ -212,7 +214,7 @@ describe('apply-configuration', () => {
     expect(mutations.find(({ mutation }) => mutation.type.resource === 'configmaps')?.mutation.name).toBe('good')
   })
 
-  it('refuses and lists what was not declared, read or written', async () => {
+  it('rejects and lists undeclared reads and writes', async () => {
     const operator = defineOperator({
       name: 'wisher',
       controllers: [
@@ -220,7 +222,7 @@ describe('apply-configuration', () => {
           for: Wish,
           reads: [ConfigMap, exactly(Secret, { namespace: 'shop', name: 'mine' })],
           writes: [exactly(ConfigMap, { namespace: 'shop', name: 'mine' })],
-          resources: [defineDependent({ for: Wish, kind: ConfigMap })],
+          dependents: [defineDependent({ for: Wish, kind: ConfigMap })],
           check({ cr, view }) {
             if (cr.metadata.name === 'reader') view.get(Secret, { namespace: 'shop', name: 'other' })
           },
@@ -240,7 +242,7 @@ describe('apply-configuration', () => {
     expect(read.err).toContain('undeclared input: wish reads secrets/v1 shop/other')
   })
 
-  it('lists all that was written and not declared, and carries none of it out', async () => {
+  it('lists all undeclared writes, and executes none of them', async () => {
     const reconcile = ({ cr }: { readonly cr: KubeObject }) => {
       const named = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } })
       return { objects: [named('mine'), named(cr.metadata.name!)] }
@@ -267,13 +269,13 @@ describe('apply-configuration', () => {
     ])
   })
 
-  it('tells a controller that broke down from one that failed, and runs the others', async () => {
+  it('distinguishes a panicked controller from a failed one, and runs the others', async () => {
     const Other = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Other', spec: {} })
     // Fits its schema when it is checked, and contains itself when it is serialised.
     let reads = 0
     const endless = {
       get again(): Json {
-        return reads++ < 2 ? null : endless
+        return reads++ < 1 ? null : endless
       },
     }
     const operator = defineOperator({
@@ -294,13 +296,13 @@ describe('apply-configuration', () => {
     expect(results?.[1]?.panicStack).toMatch(/^RangeError: .*\n +at /)
   })
 
-  it('adds up what is said of controllers in several flags, as upstream does', async () => {
+  it('combines several --controllers flags, as upstream does', async () => {
     const both = ['--controllers', '*', '--controllers', '-memcached']
     const { folder } = await run(memcached, 'apply-configuration', '--input-dir', input, ...both)
     expect(readOutput(folder).results!.map(({ status }) => status)).toEqual(['Skipped'])
   })
 
-  it('does not write into what it reads, nor where it cannot, and says what lies there already', async () => {
+  it('does not write into its input, nor into a non-empty or unwritable directory, and reports the content', async () => {
     const folder = folderOf({ 'in/a.yaml': '', file: '', 'old/controller-results.yaml': '', 'logs/stdout.log': '' })
     const into = async (place: string): Promise<Ran> =>
       await run(memcached, 'apply-configuration', '--input-dir', `${folder}/in`, '--output-dir', `${folder}/${place}`)
@@ -323,14 +325,14 @@ describe('apply-configuration', () => {
   })
 
   it.each(['2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-31', '2026-01-31T25:00:00Z', '', 'now'])(
-    'refuses a time that there is not: %j',
+    'rejects an invalid time: %j',
     async (time) => {
       const ran = await run(memcached, 'apply-configuration', '--input-dir', input, '--now', time)
       expect(ran).toMatchObject({ code: 1, err: expect.stringContaining(`--now is "${time}"`) as string })
     },
   )
 
-  it('reads a missing directory as empty, names a broken file, and is strict when asked', async () => {
+  it('treats a missing directory as empty, names a malformed file, and is strict on request', async () => {
     const nowhere = await run(memcached, 'apply-configuration', '--input-dir', '/nowhere/at/all')
     expect(nowhere).toMatchObject({ code: 0, err: expect.stringContaining('read as empty') as string })
     const broken = folderOf({ 'namespaces/default/core/secrets.yaml': 'kind: [' })
@@ -349,7 +351,7 @@ describe('apply-configuration', () => {
     [['apply-configuration', '--input-dir', 'x', '--output-dir', 'y', '--now', 'noon'], /--now is "noon"/],
     [['apply-configuration', '--input-dir', 'x', '--output-dir', 'y', '--nwo', 'noon'], /--nwo/],
     [['check-health'], /unknown command "check-health"/],
-  ])('ends with 1 when it is asked in a wrong way: %j', async (words, why) => {
+  ])('exits with 1 for an invalid command line: %j', async (words, why) => {
     const { code, err } = await run(memcached, ...words)
     expect(code).toBe(1)
     expect(err).toMatch(why)
@@ -357,7 +359,7 @@ describe('apply-configuration', () => {
 })
 
 describe('apply-configuration-live', () => {
-  it('is the same, and its author code may reach outside', async () => {
+  it('does the same, and author code may make live calls', async () => {
     const operator = defineOperator({
       name: 'wisher',
       controllers: [
@@ -365,7 +367,7 @@ describe('apply-configuration-live', () => {
           for: Wish,
           writes: [ConfigMap],
           reconcile({ cr, live }) {
-            const metadata = { name: cr.metadata.name!, namespace: 'shop' }
+            const metadata = { name: cr.metadata.name, namespace: 'shop' }
             return {
               objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { live: String(live.available) } }],
             }

@@ -13,12 +13,14 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { describeError, MusterError } from '../kube/errors.ts'
+import { flagErrors } from '../manager/alone/flag-errors.ts'
+import { contractErrors } from './errors.ts'
+import { describeError, MusterError } from '../kube/muster-error.ts'
 import type { Live } from '../operator/live.ts'
 import type { Operator } from '../operator/operator.ts'
 import { selectControllers } from './controller-selection.ts'
-import { describeResources, inputResourcesOf, outputResourcesOf } from './declaration.ts'
-import type { WorldRun } from './offline-world.ts'
+import { describeResources, inputResourcesOf, outputResourcesOf } from './declaration/declaration.ts'
+import type { WorldRun } from './offline/offline-world.ts'
 
 export const contractCommands = [
   'input-resources',
@@ -96,11 +98,11 @@ function readFlags(words: readonly string[], clock: Clock): Asked {
   const { values } = explained(() => parseArgs({ args: joined(words), options: flags, strict: true }))
   const inputDir = values['input-dir']
   const outputDir = values['output-dir']
-  if (!inputDir) throw new MusterError('InvalidFlag', '--input-dir is required.')
-  if (!outputDir) throw new MusterError('InvalidFlag', '--output-dir is required.')
+  if (!inputDir) throw new MusterError(flagErrors.InvalidFlag, '--input-dir is required.')
+  if (!outputDir) throw new MusterError(flagErrors.InvalidFlag, '--output-dir is required.')
   // The output would be a part of the next run's input.
   if (!path.relative(inputDir, outputDir).startsWith('..')) {
-    throw new MusterError('InvalidFlag', `--output-dir ${outputDir} lies in --input-dir ${inputDir}.`)
+    throw new MusterError(flagErrors.InvalidFlag, `--output-dir ${outputDir} lies in --input-dir ${inputDir}.`)
   }
   return {
     inputDir,
@@ -127,7 +129,9 @@ function explained<T>(parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    throw new MusterError('InvalidFlag', `${error instanceof Error ? error.message : String(error)}.`, { cause: error })
+    throw new MusterError(flagErrors.InvalidFlag, `${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    })
   }
 }
 
@@ -140,7 +144,7 @@ export function readNow(text: string): number {
   // Date.UTC accepts 30 February; reject it.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
   if (Number.isNaN(now) || !isDay) {
-    throw new MusterError('InvalidFlag', `--now is "${text}"; it must be a time such as 2026-01-31T12:00:00Z.`)
+    throw new MusterError(flagErrors.InvalidFlag, `--now is "${text}"; it must be a time such as 2026-01-31T12:00:00Z.`)
   }
   return now
 }
@@ -160,9 +164,9 @@ async function applyConfiguration(
     operator.controllers.map(({ name }) => name),
   )
   const [{ readInputs }, { openOfflineWorld: openWorld }, { leftIn, writeOutput }] = await Promise.all([
-    import('./input-directory.ts'),
-    import('./offline-world.ts'),
-    import('./output-directory.ts'),
+    import('./directory/input-directory.ts'),
+    import('./offline/offline-world.ts'),
+    import('./directory/output-directory.ts'),
   ])
   const warn = (message: string): void => err(`warning: ${message}`)
   const left = leftIn(asked.outputDir)
@@ -177,7 +181,7 @@ async function applyConfiguration(
 async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
   const over = Promise.withResolvers<never>()
   const timer = systemClock.after(longestRunMs, () => {
-    over.reject(new MusterError('ExternalFailed', `${name} did not end within ${longestRunMs} ms.`))
+    over.reject(new MusterError(contractErrors.ExternalFailed, `${name} did not end within ${longestRunMs} ms.`))
   })
   try {
     return await Promise.race([running, over.promise])

@@ -2,8 +2,9 @@
  * `--controllers`: `foo` selects a controller, `-foo` excludes it, `*` selects all that are not named. The first entry
  * that names a controller decides; without any entry none runs.
  */
-import { MusterError } from '../kube/errors.ts'
-import { nearest } from '../kube/nearest.ts'
+import { flagErrors } from '../manager/alone/flag-errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
+import { nearest } from '../kube/text/nearest.ts'
 
 /** Whether a controller is selected. @throws InvalidFlag for an unknown name */
 export function selectControllers(chosen: readonly string[], known: readonly string[]): (name: string) => boolean {
@@ -12,7 +13,7 @@ export function selectControllers(chosen: readonly string[], known: readonly str
     if (word === '*' || known.includes(name)) continue
     const near = nearest(name, known)
     throw new MusterError(
-      'InvalidFlag',
+      flagErrors.InvalidFlag,
       `there is no controller "${name}".${near === undefined ? ` There are: ${known.join(', ')}.` : ` Did you mean "${near}"?`}`,
     )
   }

@@ -87,8 +87,8 @@ const given = {
   FLAVOUR: 'plain',
 }
 
-describe('a process that is offline', () => {
-  it('reaches nobody and finds no cluster, whatever its environment says', async () => {
+describe('an offline process', () => {
+  it('reaches no network and finds no cluster, whatever its environment', async () => {
     const { code, stderr, calls, outcome } = await tryOut(given)
     expect({ code, stderr, calls }).toEqual({ code: 7, stderr: '', calls: 0 })
     const { environment, ...tried } = outcome
@@ -110,14 +110,14 @@ describe('a process that is offline', () => {
     expect(environment).toMatchObject({ FLAVOUR: 'plain', PATH: process.env['PATH'] })
   })
 
-  it('does not believe that it has no network because somebody says so, not even its parent', async () => {
+  it('verifies that it has no network itself, and does not trust its parent', async () => {
     const { code, stderr, calls } = await tryOut({ MUSTER_NETWORK_CUT: String(process.pid) })
     expect(code).toBe(1)
     expect(stderr).toContain('NetworkNotCut')
     expect(calls).toBe(0)
   })
 
-  it('refuses connections by itself where no namespaces are to be had, and says so', async () => {
+  it('refuses connections in process where namespaces are unavailable, and warns', async () => {
     const { code, stderr, calls, outcome } = await tryOut({ ...given, PATH: '/nowhere' })
     expect(stderr).toBe(
       'warning: no network namespace can be made here: connections are only refused within this process\n',
@@ -133,8 +133,8 @@ describe('a process that is offline', () => {
   })
 })
 
-describe('the environment of a process that is offline', () => {
-  it('has nothing that leads to a cluster, out of the machine, or through a door', () => {
+describe('the environment of an offline process', () => {
+  it('contains no cluster, no proxy and no credentials', () => {
     const kept = {
       PATH: '/bin',
       HOME: '/root',

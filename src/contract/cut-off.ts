@@ -11,7 +11,8 @@ import { existsSync, realpathSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { devNull, networkInterfaces } from 'node:os'
 import path from 'node:path'
-import { MusterError } from '../kube/errors.ts'
+import { contractErrors } from './errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 
 /**
  * The process that has started this one without a network. It is no proof: it only stops a sandbox that does not hold
@@ -64,7 +65,7 @@ export async function cutOff(warn: (line: string) => void): Promise<void> {
   // The sandbox that we already run in has set the environment.
   if (hasNoNetwork()) return
   if (process.env[mark] === String(process.ppid)) {
-    throw new MusterError('NetworkNotCut', 'a network namespace was made, and there is a network in it.')
+    throw new MusterError(contractErrors.NetworkNotCut, 'a network namespace was made, and there is a network in it.')
   }
   if (!canCutOff()) {
     const kept = offlineEnvironment(process.env)

@@ -10,14 +10,14 @@ import { memcached } from '../../test/examples.ts'
 import { listen } from '../../test/loopback.ts'
 import { servedCluster } from '../../test/served-cluster.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
-import { readYaml } from '../kube/yaml.ts'
-import { describeResources, outputResourcesOf } from './declaration.ts'
-import { readOutput } from './output-reader.ts'
+import { readYaml } from '../kube/yaml/yaml.ts'
+import { describeResources, outputResourcesOf } from './declaration/declaration.ts'
+import { readOutput } from './directory/output-reader.ts'
 
 const source = fileURLToPath(new URL('..', import.meta.url))
 const example = fileURLToPath(new URL('../../examples/memcached/main.ts', import.meta.url))
 
-/** An operator that tries to call somebody, as a program. */
+/** An operator, as a program, that tries to call a server on loopback. */
 const program = (port: number): string => `
 import { operatorMain } from ${JSON.stringify(path.join(source, 'contract/main.ts'))}
 import { ConfigMap, defineController, defineKind, defineOperator } from ${JSON.stringify(path.join(source, 'operator/index.ts'))}
@@ -68,13 +68,13 @@ function wanted(folder: string): Json | undefined {
   return isJsonObject(content) ? content['data'] : undefined
 }
 
-describe('an operator as a program of its own', () => {
-  it('is a file of four lines, as the example has one', async () => {
+describe('an operator as a program', () => {
+  it('is a file of four lines, like the example', async () => {
     const stdout = describeResources(outputResourcesOf(memcached))
     expect(await run(example, 'output-resources')).toEqual({ code: 0, stdout, stderr: '' })
   })
 
-  it('answers all four commands; it has no network on a directory, and the cluster that it is given when it runs live', async () => {
+  it('implements all four commands; it has no network on a directory, and the given cluster in live mode', async () => {
     let calls = 0
     const port = await listen(
       createServer((_, response) => {

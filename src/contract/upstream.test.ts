@@ -6,10 +6,10 @@ import { readAsUpstream, type UpstreamRequest } from '../../test/contract/upstre
 import { memcached } from '../../test/examples.ts'
 import type { TransportRequest } from '../transport/transport.ts'
 import { runContractCommand } from './commands.ts'
-import { actionOf, type ClusterFolder, commonActions, type RecordedMutation } from './mutation.ts'
-import { outputFiles, type PlacedFile, writeFiles } from './output-directory.ts'
-import { type ReadMutation, readOutput } from './output-reader.ts'
-import { recordedMutationOf } from './recorder.ts'
+import { actionOf, type ClusterFolder, type RecordedMutation } from './declaration/mutation.ts'
+import { outputFiles, type PlacedFile, writeFiles } from './directory/output-directory.ts'
+import { type ReadMutation, readOutput } from './directory/output-reader.ts'
+import { recordedMutationOf } from './offline/recorder.ts'
 
 interface Vector {
   readonly request: {
@@ -49,13 +49,13 @@ function isInItself({ request }: Vector): boolean {
 
 describe('the files of a request', () => {
   it.each(vectors.filter((vector) => !isInItself(vector)))(
-    'have the names and bytes that upstream gives them: $request.method $request.path',
+    'have the names and bytes of upstream: $request.method $request.path',
     (vector) => {
       expect(theirs(filesOf([recorded(vector)]))).toEqual(vector.files)
     },
   )
 
-  it.each(vectors)('are read from upstream as what was asked: $request.method $request.path', (vector) => {
+  it.each(vectors)('of upstream are read as the original request: $request.method $request.path', (vector) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'upstream-'))
     try {
       writeFiles(folder, new Map(Object.entries(vector.files)))
@@ -67,7 +67,7 @@ describe('the files of a request', () => {
     }
   })
 
-  it('are its own, even where two requests have the same hash: neither is lost', () => {
+  it('are distinct, even where two requests have the same hash: neither is lost', () => {
     const [first] = vectors
     const one = recorded(first!)
     const other = { ...one, controller: 'other' }
@@ -114,17 +114,20 @@ function written(files: ReadonlyMap<string, string>): string {
   return folder
 }
 
+/** Upstream's tools know these actions; other subresources are appended to the verb: `UpdateScale`. */
+const upstreamActions = new Set('Create Update UpdateStatus Apply ApplyStatus Patch PatchStatus Delete'.split(' '))
+
 /** What our own reader found, in upstream's words; without what these have no word for. */
 function inTheirWords({ folder, mutation }: ReadMutation): readonly Omit<UpstreamRequest, 'kind' | 'options'>[] {
   const { type, body, controller, name, generateName, namespace = '', fieldManager = '', patchType = '' } = mutation
   const action = actionOf(mutation)
-  if (!commonActions.some((each) => each === action)) return []
+  if (!upstreamActions.has(action)) return []
   const resourceType = { Group: type.group, Resource: type.resource, Version: type.version }
   const who = { action, controllerInstanceName: controller, fieldManager, generateName, name, namespace, patchType }
   return [{ cluster: folder, metadata: { ...who, resourceType }, body }]
 }
 
-describe('an output directory of ours, read as upstream does', () => {
+describe('our output directory, read as upstream does', () => {
   const known = vectors.filter((vector) => !isInItself(vector))
   const placed = (mutations: readonly RecordedMutation[], folder: ClusterFolder): readonly PlacedFile[] =>
     mutations.map((mutation) => ({ mutation, folders: [folder], content: undefined }))
@@ -133,7 +136,7 @@ describe('an output directory of ours, read as upstream does', () => {
     results: [{ controller: 'demo', status: 'Failed', errors: ['no'] }],
   })
 
-  it('says the same as their own wherever these can say it, and the rest does no harm', () => {
+  it('is equivalent where upstream supports it, and the rest is ignored', () => {
     const own = readAsUpstream(written(new Map(known.flatMap((vector) => Object.entries(vector.files)))))
     const { requests, results, passedOver } = readAsUpstream(written(files))
     expect(requests.filter(({ cluster }) => cluster === 'Configuration')).toEqual(own.requests)
@@ -180,16 +183,16 @@ describe('an output directory of ours, read as upstream does', () => {
   })
 
   it.each<[string, Readonly<Record<string, string>>, RegExp]>([
-    ['an order at the top', { 'order.yaml': '' }, /order\.yaml does not belong at the top/],
-    ['what is not declared', { 'Unspecified/Create/a-body-a.yaml': '' }, /Unspecified does not belong/],
-    ['a body alone', { 'Management/Create/0000-body-a.yaml': 'kind: A' }, /0000-metadata-a\.yaml is missing/],
+    ['an order at the top level', { 'order.yaml': '' }, /order\.yaml does not belong at the top/],
+    ['undeclared writes', { 'Unspecified/Create/a-body-a.yaml': '' }, /Unspecified does not belong/],
+    ['a body only', { 'Management/Create/0000-body-a.yaml': 'kind: A' }, /0000-metadata-a\.yaml is missing/],
     [
-      'a body of no kind',
+      'a body without a kind',
       { 'Management/Update/0000-body-a.yaml': '{}', 'Management/Update/0000-metadata-a.yaml': '{}' },
       /does not say of which kind/,
     ],
     [
-      'a name that is no text',
+      'a name that is not a string',
       { 'Management/Patch/0000-body-a.yaml': '[]', 'Management/Patch/0000-metadata-a.yaml': 'name: 7' },
       /name is no text/,
     ],
@@ -197,7 +200,7 @@ describe('an output directory of ours, read as upstream does', () => {
     expect(() => readAsUpstream(written(new Map([...files, ...Object.entries(more)])))).toThrow(why)
   })
 
-  it('is read by us, and not by them, where a name holds the word that they go by', () => {
+  it('is read by us, but not by upstream, where a name contains the separator word', () => {
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a-body-b', namespace: 'default' } }
     const folder = written(filesOf([asked('POST', '/api/v1/namespaces/default/configmaps', object)]))
     expect(readOutput(folder).mutations.map(({ mutation }) => mutation.name)).toEqual(['a-body-b'])

@@ -14,9 +14,9 @@ import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { RecordedMutation } from '../mutation.ts'
-import type { ReadMutation } from '../output-reader.ts'
-import { readOutputResources } from '../resource-list.ts'
+import type { RecordedMutation } from '../declaration/mutation.ts'
+import type { ReadMutation } from '../directory/output-reader.ts'
+import { readOutputResources } from '../declaration/resource-list.ts'
 import { type CarriedOut, carryOut, type CarryOutOptions, checkMutations, severalWrites } from './carry-out.ts'
 
 const declared = readOutputResources(
@@ -83,7 +83,7 @@ function server(): Server {
   return { client, sent, settle: () => clock.settle() }
 }
 
-/** Checked, and then sent: as whoever hosts a program does it. */
+/** Checks the mutations, and then sends them, as the program host does. */
 async function all(
   client: Client,
   mutations: readonly ReadMutation[],
@@ -93,8 +93,8 @@ async function all(
   return await carryOut(await checkMutations(mutations, how), how)
 }
 
-describe('carrying out what was recorded', () => {
-  it('sends each in its order, and what fails keeps only its own object from going on', async () => {
+describe('executing recorded mutations', () => {
+  it('sends each in its order; a failure stops only further mutations of the same object', async () => {
     const { client } = server()
     const mutations = [
       write({ verb: 'Patch', patchType: merge }, { data: { k: 'patched' } }, 3),
@@ -118,37 +118,37 @@ describe('carrying out what was recorded', () => {
 
   it.each<[string, ReadMutation, RegExp]>([
     [
-      'a kind that does not fit its resource',
+      'a kind that does not match its resource',
       write({}, { ...configMap('a', {}), kind: 'Secret' } as unknown as Json, 2),
       /holds a Secret/,
     ],
     [
-      'a scope that does not fit',
+      'a scope that does not match',
       write({ type: { group: '', version: 'v1', resource: 'nodes' } }, object('a'), 2),
       /not in namespaces/,
     ],
     [
-      'what nobody serves',
+      'an unserved resource',
       write({ type: { group: 'nowhere.io', version: 'v1', resource: 'things' } }, object('a'), 2),
       /not served/,
     ],
     [
-      'what is declared for another cluster',
+      'a mutation declared for another cluster',
       { ...write({}, object('a'), 2), folder: 'Management' },
       /not among its declared outputs for Management/,
     ],
     [
-      'what others own',
+      'an object of another owner',
       write({ type: { group: '', version: 'v1', resource: 'secrets' } }, object('a'), 2),
       /not among/,
     ],
     [
-      'a patch that says it is of another kind',
+      'a patch with another kind',
       write({ verb: 'Patch', patchType: 'application/merge-patch+json' }, { kind: 'Secret' }, 2),
       /holds a Secret/,
     ],
     [
-      'a patch of a type that there is not',
+      'an unknown patch type',
       write({ verb: 'Patch', patchType: 'constructor' }, { data: { k: 'v' } }, 2),
       /no patch of type constructor/,
     ],
@@ -158,7 +158,7 @@ describe('carrying out what was recorded', () => {
       /^file-2: it would be written as "neighbour", a field manager that belongs to the operator of that name\.$/,
     ],
     [
-      'the same, said in the options',
+      'the same in the options',
       write({ verb: 'Update', options: { fieldManager: 'neighbour' } }, object('a'), 2),
       /^file-2: it would be written as "neighbour"/,
     ],
@@ -178,18 +178,18 @@ describe('carrying out what was recorded', () => {
     ).flatMap(([said, why]): [string, ReadMutation, RegExp][] => [
       [`a deletion by ${JSON.stringify(said)}`, write({ verb: 'Delete' }, said, 2), new RegExp(`^file-2: ${why}`)],
       [
-        `the same, said in the options: ${JSON.stringify(said)}`,
+        `the same in the options: ${JSON.stringify(said)}`,
         write({ verb: 'Delete', options: said }, deleteOptions(), 2),
         new RegExp(`^file-2: ${why}`),
       ],
     ]),
     [
-      'a deletion under conditions that exclude each other',
+      'a deletion with contradictory preconditions',
       write({ verb: 'Delete', options: { preconditions: { uid: 'a' } } }, { preconditions: { uid: 'b' } }, 2),
       /^file-2: no object can meet the preconditions of both its options and its body \(uid\)\.$/,
     ],
     [
-      'a field manager that no server takes',
+      'an invalid field manager',
       write({ fieldManager: 'x'.repeat(129) }, object('a'), 2),
       /^file-2: its field manager is no printable text of at most 128 characters\.$/,
     ],
@@ -205,7 +205,7 @@ describe('carrying out what was recorded', () => {
     expect(items).toMatchObject([{ metadata: { name: 'a' }, data: { before: 'all' } }])
   })
 
-  it('writes as whom it was recorded, else as the operator itself', async () => {
+  it('writes with the recorded field manager, else with that of the operator', async () => {
     const { client } = server()
     const others = (): readonly string[] => ['x', 'neighbour']
     const mutations = [
@@ -224,7 +224,7 @@ describe('carrying out what was recorded', () => {
     ])
   })
 
-  it('writes status, and nothing but the status', async () => {
+  it('writes status only', async () => {
     const { client, sent } = server()
     await client.create(crds, widgetCrd())
     await client.create(widgets, widget('w', { color: 'red' }))
@@ -252,7 +252,7 @@ describe('carrying out what was recorded', () => {
     })
   })
 
-  it('writes other subresources: a scale, which is of another kind, and an eviction, which is no object', async () => {
+  it('writes other subresources: a scale, which is another kind, and an eviction, which is not an object', async () => {
     const { client, sent } = server()
     await client.create(crds, widgetCrd())
     await client.create(widgets, widget('w', { replicas: 1 }))
@@ -305,24 +305,24 @@ describe('carrying out what was recorded', () => {
       ['its options', dry, {}],
       ['its options, by hand', { dryRun: 'All' }, {}],
       ['its body', {}, dry],
-      ['its options, and its body says how it would be', dry, { dryRun: [], propagationPolicy: 'Background' }],
-    ])('is only tried if so said in %s', async (_, options, body) => {
+      ['its options, and its body sets the propagation', dry, { dryRun: [], propagationPolicy: 'Background' }],
+    ])('is a dry run if set in %s', async (_, options, body) => {
       expect(await left(options, body)).toEqual(['a', 'child'])
     })
 
     it.each<[string, readonly string[], JsonObject, JsonObject]>([
-      ['leaves dependents: options', ['child'], { propagationPolicy: 'Orphan' }, {}],
-      ['leaves dependents: options, as of old', ['child'], { orphanDependents: true }, {}],
-      ['leaves dependents: body', ['child'], {}, { propagationPolicy: 'Orphan' }],
-      ['takes dependents: options', [], { propagationPolicy: 'Background' }, {}],
-      ['takes dependents: options, as of old', [], { orphanDependents: false }, {}],
-      ['does as its body says', ['child'], { propagationPolicy: 'Background' }, { propagationPolicy: 'Orphan' }],
-      ['does as its body says, as a server', [], { orphanDependents: true }, { propagationPolicy: 'Background' }],
+      ['orphans dependents: options', ['child'], { propagationPolicy: 'Orphan' }, {}],
+      ['orphans dependents: options, deprecated form', ['child'], { orphanDependents: true }, {}],
+      ['orphans dependents: body', ['child'], {}, { propagationPolicy: 'Orphan' }],
+      ['deletes dependents: options', [], { propagationPolicy: 'Background' }, {}],
+      ['deletes dependents: options, deprecated form', [], { orphanDependents: false }, {}],
+      ['follows its body', ['child'], { propagationPolicy: 'Background' }, { propagationPolicy: 'Orphan' }],
+      ['follows its body, as a server does', [], { orphanDependents: true }, { propagationPolicy: 'Background' }],
     ])('%s', async (_, expected, options, body) => {
       expect(await left(options, body)).toEqual(expected)
     })
 
-    it('keeps to the conditions of both its options and its body', async () => {
+    it('respects the preconditions of both its options and its body', async () => {
       const { client } = server()
       const { uid, resourceVersion } = (await client.create(configMaps, configMap('a', {}))).metadata
       const tried = async (options: JsonObject, body: JsonObject): Promise<string | undefined> => {
@@ -341,7 +341,7 @@ describe('carrying out what was recorded', () => {
       expect(await names(client)).toEqual([])
     })
 
-    it('grants the time that its options say', async () => {
+    it('uses the grace period of its options', async () => {
       const { client } = server()
       const [metadata, spec] = [{ name: 'p', namespace: 'default' }, { containers: [{ name: 'c', image: 'i' }] }]
       const of = { verb: 'Delete', type: { group: '', version: 'v1', resource: 'pods' }, name: 'p' } as const
@@ -353,7 +353,7 @@ describe('carrying out what was recorded', () => {
     })
   })
 
-  it('sends each kind of patch as what it is', async () => {
+  it('sends each patch type with its media type', async () => {
     const { client } = server()
     await client.create(configMaps, configMap('a', { old: '1', kept: '2' }))
     const template = { metadata: { labels: { app: 'w' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
@@ -388,7 +388,7 @@ describe('carrying out what was recorded', () => {
     expect(spec.template.spec.containers.map(({ name }) => name).toSorted()).toEqual(['c', 'd'])
   })
 
-  it('writes what is in no namespace, and in the right one what leaves it out', async () => {
+  it('writes cluster-scoped objects, and adds an omitted namespace', async () => {
     const { client, sent } = server()
     const of = { type: { group: '', version: 'v1', resource: 'namespaces' }, namespace: undefined, name: 'shop' }
     const shop = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }
@@ -410,7 +410,7 @@ describe('carrying out what was recorded', () => {
     expect(await client.get(configMaps, { name: 'a', namespace: 'shop' })).toMatchObject({ data: { k: 'v' } })
   })
 
-  it('tells of objects that are written more than once, other than by apply', () => {
+  it('reports objects that are written more than once, other than by apply', () => {
     const twice = [
       write({ verb: 'Update' }, object('a'), 1),
       write({ verb: 'Update', controller: 'd' }, object('a'), 2),

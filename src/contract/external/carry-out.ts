@@ -5,7 +5,10 @@
 import type { Client, PatchType } from '../../client/client.ts'
 import { withQuery } from '../../client/paths.ts'
 import type { Writer } from '../../cache/writer.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { contractErrors } from '../errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { type Resource, resourcePath } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -16,11 +19,11 @@ import {
   describeMutation,
   type RecordedMutation,
   unspecifiedFolder,
-} from '../mutation.ts'
-import { inOrder, type ReadMutation } from '../output-reader.ts'
-import { foldersOf, type OutputResources } from '../resource-list.ts'
+} from '../declaration/mutation.ts'
+import { inOrder, type ReadMutation } from '../directory/output-reader.ts'
+import { foldersOf, type OutputResources } from '../declaration/resource-list.ts'
 import { deletionOf, isDryRunMutation } from './deletion.ts'
-import { servedResource } from './served.ts'
+import { servedResource } from '../directory/served.ts'
 
 /** The target cluster of one folder. */
 export interface CarryOutTarget {
@@ -67,7 +70,10 @@ export async function checkMutations(
     const { type, namespace, subresource, verb } = mutation
     if (!foldersOf(declared, mutation).some((one) => one === folder)) {
       const what = describeMutation(mutation, kindIn(content) ?? type.resource)
-      throw new MusterError('UndeclaredOutput', `${file}: ${what} is not among its declared outputs for ${folder}.`)
+      throw new MusterError(
+        operatorErrors.UndeclaredOutput,
+        `${file}: ${what} is not among its declared outputs for ${folder}.`,
+      )
     }
     const resource = await servedResource(targetOf(folder as ClusterFolder).client, type)
     if (!resource) throw refused(`${file}: ${type.resource} of ${type.group || 'v1'} is not served`)
@@ -124,7 +130,7 @@ export async function carryOut(
     const { type, namespace = '', name } = read.mutation
     const key = `${type.resource}.${type.group} ${namespace}/${name}`
     if (name !== '' && failed.has(key)) {
-      done.push({ read, error: new MusterError('Conflict', 'an earlier write of the same object failed.') })
+      done.push({ read, error: new MusterError(clientErrors.Conflict, 'an earlier write of the same object failed.') })
       continue
     }
     try {
@@ -132,7 +138,7 @@ export async function carryOut(
       done.push({ read, object: await send(read, resource, options) })
     } catch (error) {
       // A delete of a missing object is a success.
-      const isGone = isMusterError(error, 'NotFound') && read.mutation.verb === 'Delete'
+      const isGone = isMusterError(error, clientErrors.NotFound) && read.mutation.verb === 'Delete'
       if (!isGone) failed.add(key)
       done.push(isGone ? { read } : { read, error })
     }
@@ -183,7 +189,8 @@ async function send(
       return await writer.apply(resource, object, { ...how, force: options['force'] === true })
     case 'Patch': {
       const type = patchTypes.get(mutation.patchType ?? '')!
-      return await writer.patch(resource, { name, namespace }, content, { ...how, type })
+      const patched = await writer.patch(resource, { name, namespace }, content, { ...how, type })
+      return patched
     }
     default:
       await writer.delete(resource, { name, namespace }, { ...deletionOf(read), timeoutMs })
@@ -227,5 +234,5 @@ export function severalWrites(mutations: readonly ReadMutation[]): readonly stri
 }
 
 function refused(problem: string): MusterError {
-  return new MusterError('OutputRefused', `${problem}.`)
+  return new MusterError(contractErrors.OutputRefused, `${problem}.`)
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Resource } from '../../kube/kind.ts'
-import { describeInput } from '../../operator/input.ts'
-import { type InputResources, type ResourceList, readInputResources } from '../resource-list.ts'
-import { typesIn, selectionKey } from '../selection.ts'
+import { describeInput } from '../../operator/view/input.ts'
+import { type InputResources, type ResourceList, readInputResources } from '../declaration/resource-list.ts'
+import { typesIn, selectionKey } from '../declaration/selection.ts'
 import { inputsOf } from './declared-inputs.ts'
 
 const kinds: Readonly<Record<string, string>> = { configmaps: 'ConfigMap', secrets: 'Secret', nodes: 'Node' }
@@ -27,8 +27,8 @@ const configMaps = { group: '', version: 'v1', resource: 'configmaps' }
 const secrets = { group: '', version: 'v1', resource: 'secrets' }
 const nodes = { group: '', version: 'v1', resource: 'nodes' }
 
-describe('what a program declares', () => {
-  it('is watched as narrowly as it is said', () => {
+describe('the declaration of a program', () => {
+  it('is watched as narrowly as declared', () => {
     const list = {
       exactResources: [{ ...configMaps, namespace: 'a', name: 'one' }],
       generatedNameResources: [{ ...secrets, namespace: 'a', name: 'made-' }],
@@ -47,7 +47,7 @@ describe('what a program declares', () => {
     ])
   })
 
-  it('follows references from what is declared, through others, and never in circles', () => {
+  it('follows references transitively, and never in cycles', () => {
     const list: ResourceList = {
       labelSelectedResources: [{ ...configMaps, namespace: 'a', labelSelector: { matchLabels: { tier: 'db' } } }],
       resourceReferences: [
@@ -78,12 +78,12 @@ describe('what a program declares', () => {
     expect(all).toContain(secret)
     expect(all).toContain(`nodes/v1 $.metadata.annotations.node of ${secret}`)
     expect(all).toContain('configmaps/v1 a/$.data.next of configmaps/v1 a/root')
-    // Nothing is watched whole that nobody declared whole.
+    // No kind is watched whole unless an input declares it whole.
     expect(all).not.toContain('configmaps/v1')
     expect(all.length).toBeLessThan(20)
   })
 
-  it('is refused where it contradicts what is served', () => {
+  it('is rejected where it contradicts the served resources', () => {
     expect(() => described({ exactResources: [{ ...configMaps, name: 'x' }] })).toThrow(/needs a namespace/)
   })
 })

@@ -12,11 +12,11 @@ import {
   referenced,
   uniqueInputs,
   whole,
-} from '../../operator/input.ts'
-import type { TypedResource } from '../../operator/typed-resource.ts'
-import type { ResourceType } from '../mutation.ts'
-import type { ExactResource, KindResource, ResourceList, ResourceReference } from '../resource-list.ts'
-import { selectionKey } from '../selection.ts'
+} from '../../operator/view/input.ts'
+import type { TypedResource } from '../../kube/typed-resource.ts'
+import type { ResourceType } from '../declaration/mutation.ts'
+import type { ExactResource, KindResource, ResourceList, ResourceReference } from '../declaration/resource-list.ts'
+import { selectionKey } from '../declaration/selection.ts'
 
 /** All resources of the list, by `keyOf` of their type. */
 type ServedInput = ReadonlyMap<string, Resource>

@@ -7,9 +7,10 @@
  * be restored. Invalid options are rejected, not ignored: that would be a deletion that was not requested.
  */
 import type { DeleteOptions } from '../../client/client.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { contractErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
-import type { ReadMutation } from '../output-reader.ts'
+import type { ReadMutation } from '../directory/output-reader.ts'
 
 export type Deletion = Pick<DeleteOptions, 'dryRun' | 'gracePeriodSeconds' | 'propagation' | 'preconditions'>
 
@@ -89,5 +90,5 @@ function isPropagation(value: Json | undefined): value is NonNullable<Deletion['
 }
 
 function refused(problem: string): MusterError {
-  return new MusterError('OutputRefused', `${problem}.`)
+  return new MusterError(contractErrors.OutputRefused, `${problem}.`)
 }

@@ -50,7 +50,7 @@ interface Upstream {
   readonly seen: readonly IncomingMessage[]
 }
 
-/** Somebody out there: answers with what he was sent. */
+/** A server outside of the sandbox: it echoes the request. */
 async function upstream(answer?: RequestListener): Promise<Upstream> {
   const seen: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -75,14 +75,14 @@ async function listening(server: ReturnType<typeof createPlainServer>): Promise<
 const statusOf = (answer: string): string => answer.split('\r\n')[0]!.replace('HTTP/1.1 ', '')
 const bodyOf = (answer: string): string => answer.slice(answer.indexOf('\r\n\r\n') + 4)
 
-describe('the list of an egress proxy', () => {
+describe('the allow-list of an egress proxy', () => {
   it.each<[string, string, boolean]>([
     ['api.example.com:8443', 'api.example.com:8443', true],
     ['api.example.com:8443', 'api.example.com:443', false],
     ['api.example.com:8443', 'other.api.example.com:8443', false],
     ['api.example.com:8443', 'xapi.example.com:8443', false],
     ['api.example.com:8443', 'api.example.com.evil.org:8443', false],
-    // Without a port, those that everybody knows.
+    // Without a port, the default ports of HTTP and HTTPS.
     ['api.example.com', 'api.example.com:80', true],
     ['api.example.com', 'api.example.com:443', true],
     ['api.example.com', 'api.example.com:22', false],
@@ -106,12 +106,12 @@ describe('the list of an egress proxy', () => {
     ['[::1]:6443', '[::2]:6443', false],
     ['[::1]', '[::1]:443', true],
     ['127.0.0.1:6443', '[::1]:6443', false],
-  ])('%s, and somebody wants %s: %s', (entry, wanted, may) => {
+  ])('%s with a request for %s: %s', (entry, wanted, may) => {
     expect(readAllowList([entry])(readTarget(wanted)!)).toBe(may)
   })
 
   it.each(['', '*', '*.', 'https://x/', 'x/y', 'a b', 'x:0', 'x:65536', 'x:', '::1', '*.[::1]:443', 'user@x:443'])(
-    'cannot be read with “%s” in it',
+    'is invalid with “%s”',
     (entry) => {
       expect(() => readAllowList([entry])).toThrow(/is no address such as api\.example\.com:443/)
     },
@@ -134,13 +134,13 @@ describe('the list of an egress proxy', () => {
     '::1:443',
     '[::1:443',
     `${'x'.repeat(254)}:443`,
-  ])('is not asked for “%s”, which is no address', (text) => {
+  ])('rejects “%s”, which is not an address', (text) => {
     expect(readTarget(text)).toBeUndefined()
   })
 })
 
 describe('an egress proxy', () => {
-  it('connects to what is listed: all that comes after goes through, also what came with the request', async () => {
+  it('connects to listed origins: all further data passes, including data sent with the request', async () => {
     const { port } = await upstream()
     const { ask, proxy } = await stage([`127.0.0.1:${port}`])
     const get = 'GET /inside HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
@@ -150,7 +150,7 @@ describe('an egress proxy', () => {
     expect(proxy.refused).toEqual([])
   })
 
-  it('refuses to connect to anything else, passes nothing on, and records it', async () => {
+  it('rejects all other connections, forwards nothing, and records them', async () => {
     const { port, seen } = await upstream()
     const { ask, proxy, told } = await stage(['127.0.0.1:1', '*.example.com'])
     const get = `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nhost: x\r\n\r\n`
@@ -166,7 +166,7 @@ describe('an egress proxy', () => {
     expect(told).toEqual(refusals)
   })
 
-  it('says so where nobody is there, and where the address is none', async () => {
+  it('reports an unreachable and an invalid address', async () => {
     const server = createPlainServer()
     const port = await listening(server)
     await new Promise((resolve) => server.close(resolve))
@@ -178,7 +178,7 @@ describe('an egress proxy', () => {
     expect(proxy.refused).toEqual([])
   })
 
-  it('passes plain requests on, as those of the address and not of what their headers say', async () => {
+  it('forwards plain requests with the host of the address, not of their headers', async () => {
     const { port, seen } = await upstream()
     const { ask } = await stage([`127.0.0.1:${port}`])
     const answer = await ask(
@@ -204,7 +204,7 @@ describe('an egress proxy', () => {
     })
   })
 
-  it('takes whole addresses only, and of plain HTTP', async () => {
+  it('accepts absolute URLs of plain HTTP only', async () => {
     const { port, seen } = await upstream()
     const { ask } = await stage([`127.0.0.1:${port}`])
     for (const target of ['/', `//127.0.0.1:${port}/`, `https://127.0.0.1:${port}/`, `ftp://127.0.0.1:${port}/`, '*']) {
@@ -215,7 +215,7 @@ describe('an egress proxy', () => {
     expect(seen).toEqual([])
   })
 
-  it('judges each request of a connection by itself', async () => {
+  it('checks each request of a connection separately', async () => {
     const { port, seen } = await upstream()
     const other = await upstream()
     const { ask, proxy } = await stage([`127.0.0.1:${port}`])
@@ -230,12 +230,12 @@ describe('an egress proxy', () => {
   it.each<[string, readonly string[], string]>([
     ['two lengths', ['content-length: 4', 'content-length: 40'], 'abcd'],
     ['a length and chunks', ['content-length: 4', 'transfer-encoding: chunked'], '0\r\n\r\n'],
-    ['chunks that are none', ['transfer-encoding: xchunked'], '0\r\n\r\n'],
+    ['invalid chunks', ['transfer-encoding: xchunked'], '0\r\n\r\n'],
     ['a header without a name', [': x'], ''],
     ['a space before the colon', ['content-length : 4'], 'abcd'],
-    ['a line that goes on', ['x: y', ' z'], ''],
+    ['a folded header', ['x: y', ' z'], ''],
     ['a zero byte', ['x: y\0z'], ''],
-  ])('passes nothing on that two could read differently: %s', async (_, lines, body) => {
+  ])('forwards no ambiguous request: %s', async (_, lines, body) => {
     const { port, seen } = await upstream()
     const { ask } = await stage([`127.0.0.1:${port}`])
     const smuggled = `GET http://127.0.0.1:${port}/smuggled HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
@@ -244,7 +244,7 @@ describe('an egress proxy', () => {
     expect(seen).toEqual([])
   })
 
-  it('divides a body as it was divided, whatever the method and whatever its connection header names', async () => {
+  it('forwards bodies with their framing, for any method and connection header', async () => {
     const { port, seen } = await upstream()
     const { ask } = await stage([`127.0.0.1:${port}`])
     const inner = 'GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n'
@@ -266,7 +266,7 @@ describe('an egress proxy', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/outer'])
   })
 
-  it('takes no head that is huge, and is there for the next', async () => {
+  it('rejects a huge head, and serves the next request', async () => {
     const { port, seen } = await upstream()
     const { ask } = await stage([`127.0.0.1:${port}`])
     const get = (more: string): string =>
@@ -278,7 +278,7 @@ describe('an egress proxy', () => {
     expect(statusOf(await ask(get('')))).toBe('200 OK')
   })
 
-  it('lives on when the other side breaks off in the middle of its answer', async () => {
+  it('survives an upstream that disconnects during its response', async () => {
     const { port } = await upstream((request, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('half', () => request.socket.destroy())
@@ -289,7 +289,7 @@ describe('an egress proxy', () => {
     expect(bodyOf(await ask(get))).toBe('half')
   })
 
-  it('ends with all that goes through it', async () => {
+  it('ends with all its connections', async () => {
     const ended: Promise<unknown>[] = []
     const here = Promise.withResolvers<void>()
     const { port } = await upstream((request) => {
@@ -308,7 +308,7 @@ describe('an egress proxy', () => {
     expect(await both).toEqual(['HTTP/1.1 200 Connection Established\r\n\r\n', ''])
   })
 
-  it('tells of each address once, and not of more than anybody wants to hear of', async () => {
+  it('reports each address once, up to a limit', async () => {
     const { ask, proxy, told } = await stage([])
     const tried = Array.from({ length: 130 }, (_, index) => `h${index}.example.com:443`)
     for (const target of ['h0.example.com:443', ...tried]) await ask(`CONNECT ${target} HTTP/1.1\r\n\r\n`)

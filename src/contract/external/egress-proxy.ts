@@ -6,7 +6,9 @@
 import { createServer, request as send, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { MusterError } from '../../kube/errors.ts'
+import { contractErrors } from '../errors.ts'
+import { flagErrors } from '../../manager/alone/flag-errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 interface EgressOptions {
   /** `api.example.com:443`, `*.example.com`, `10.0.0.1:6443`. Without a port: 80 and 443. */
@@ -14,8 +16,6 @@ interface EgressOptions {
   /** The operator, for messages. */
   readonly operator: string
   readonly onRefused?: (refusal: EgressRefusal) => void
-  /** The connection limit. @default 64 */
-  readonly connections?: number
 }
 
 export interface EgressRefusal {
@@ -38,7 +38,7 @@ const mostRefusals = 100
 
 /** Listens on a Unix socket; without a path, on loopback. @throws InvalidFlag for an invalid entry */
 export async function openEgressProxy(path: string | undefined, options: EgressOptions): Promise<EgressProxy> {
-  const { operator, onRefused, connections = 64 } = options
+  const { operator, onRefused } = options
   const isListed = readAllowList(options.allow)
   const refused: EgressRefusal[] = []
   const told = new Set<string>()
@@ -48,7 +48,7 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
     if (isListed(wanted)) return true
     const { host, port } = wanted
     const target = `${host.includes(':') ? `[${host}]` : host}:${port}`
-    const { message } = new MusterError('EgressRefused', `${operator} tried to reach ${target}.`)
+    const { message } = new MusterError(contractErrors.EgressRefused, `${operator} tried to reach ${target}.`)
     const refusal = { operator, target, message }
     refused.push(refusal)
     if (refused.length > mostRefusals) refused.shift()
@@ -67,7 +67,7 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
   }
 
   const server: Server = createServer({ connectionsCheckingInterval: 10_000 })
-  server.maxConnections = connections
+  server.maxConnections = 64
   server.on('connection', (socket) => {
     open.add(socket)
     socket.on('close', () => open.delete(socket))
@@ -191,7 +191,7 @@ function readEntry(text: string): Entry {
   const [, star, host = '', port] = /^(\*\.)?((?:[\w-]+\.)*[\w-]+\.?|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i.exec(text) ?? []
   const target = targetOf(host, port ?? '443')
   if (!target || (star !== undefined && host.startsWith('['))) {
-    throw new MusterError('InvalidFlag', `"${text}" is no address such as api.example.com:443.`)
+    throw new MusterError(flagErrors.InvalidFlag, `"${text}" is no address such as api.example.com:443.`)
   }
   return {
     host: target.host,

@@ -49,7 +49,7 @@ describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }
     await Promise.all(cases.map(async ([way, uid]) => reports.set(`${way} ${uid}`, await hostile(way, uid))))
   }, 120_000)
 
-  it.each(users)('can do nothing of it as a program of the contract (uid %s)', (uid) => {
+  it.each(users)('achieves nothing as a program of the contract (uid %s)', (uid) => {
     const { memory, ...report } = reportOf('program', uid)
     expect(report).toEqual({ uid: uid ?? process.getuid?.(), tried: expect.any(Number) as number, done: [], left: [] })
     expect(report.tried).toBeGreaterThan(100)
@@ -58,12 +58,12 @@ describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }
       expect(ending).toBe('all its processes together ran out of memory')
   })
 
-  it.each(users)('can do nothing of it at the level process, without the permission model (uid %s)', (uid) => {
+  it.each(users)('achieves nothing at the level process, without the permission model (uid %s)', (uid) => {
     expect(reportOf('process', uid)).toMatchObject({ done: [], left: [] })
     expect(reportOf('process', uid).tried).toBe(reportOf('program', uid).tried)
   })
 
-  it.each(users)('does without walls what it tries: that they refuse it proves something (uid %s)', (uid) => {
+  it.each(users)('succeeds without the sandbox, so that its failure is a proof (uid %s)', (uid) => {
     const { tried, done, left } = reportOf('control', uid)
     expect(left).toEqual(['a process', 'a setuid file', 'what it wrote to a pipe'])
     expect(tried).toBeGreaterThan(25)
@@ -77,7 +77,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { systemClock as clock } from ${JSON.stringify(new URL('../../clock/system-clock.ts', import.meta.url).href)}
 import { runProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)}
-import { sandboxed } from ${JSON.stringify(new URL('../../manager/isolation/sandbox.ts', import.meta.url).href)}
+import { sandboxed } from ${JSON.stringify(new URL('../../manager/isolation/sandbox/sandbox.ts', import.meta.url).href)}
 const output = mkdtempSync(process.env.TMPDIR + '/output-')
 const sleep = ['/bin/sleep', '${seconds}']
 void runProgram({ program: { command: sleep[0], args: [sleep[1]] }, limits: { timeoutMs: 1e6 }, output, clock }, [])
@@ -94,7 +94,7 @@ const processesThat = (words: string): number =>
     }
   }).length
 
-describe.skipIf(trouble !== undefined)('what runs in a sandbox', { timeout: 60_000 }, () => {
+describe.skipIf(trouble !== undefined)('a sandboxed process', { timeout: 60_000 }, () => {
   it.each(isRoot ? [undefined, nobody] : [undefined])('ends when its manager is killed (uid %s)', async (uid) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-orphans-'))
     chmodSync(folder, 0o777)
@@ -120,8 +120,8 @@ describe.skipIf(trouble !== undefined)('what runs in a sandbox', { timeout: 60_0
   })
 })
 
-describe.runIf(trouble !== undefined)('a program, where there are no walls', () => {
-  it('is refused, with what is missing', () => {
+describe.runIf(trouble !== undefined)('a program, where sandboxes are unavailable', () => {
+  it('is rejected, with what is missing', () => {
     expect(trouble).toMatch(/^(?:no sandbox can be built|there are no namespaces|the manager runs as root without)/)
   })
 })

@@ -9,7 +9,7 @@ import type { Settings } from '../../manager/config/settings.ts'
 import { createLoader, type Loader } from '../../manager/loading/loader.ts'
 import { startRuntime } from '../../manager/runtime/runtime.ts'
 import { defineController } from '../../operator/controller.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { programLoader, type ProgramLoaderOptions } from './load-program.ts'
 
@@ -32,13 +32,13 @@ function loading(options: ProgramLoaderOptions = {}): Loader {
 const none = (): Promise<undefined> => Promise.resolve(undefined)
 
 describe('a program in the configuration', () => {
-  it('is an operator of its section’s name, hosted in its own way; its file is looked for beside the configuration', async () => {
+  it('is an operator with the name of its section, hosted as a program; its file is relative to the configuration', async () => {
     const { operators } = settingsOf({ program: { command: './tool.sh' } })
-    const { operator, host, run } = await loading().load('tool', operators['tool']!)
-    expect([operator.name, operator.controllers, typeof host, typeof run]).toEqual(['tool', [], 'function', 'function'])
+    const { operator, host } = await loading().load('tool', operators['tool']!)
+    expect([operator.name, operator.controllers, typeof host]).toEqual(['tool', [], 'function'])
   })
 
-  it('is refused with the path of its setting where it is not there or may not be run, and config says so, too', async () => {
+  it('is rejected with the path of its setting where it is missing or not executable, also by muster config', async () => {
     const loader = loading()
     const missing = settingsOf({ program: { command: './tol.sh' } })
     await expect(loader.load('tool', missing.operators['tool']!)).rejects.toThrow(
@@ -51,11 +51,11 @@ describe('a program in the configuration', () => {
     const looking = createLoader({ folder, onProblem: (_, { message }) => void problems.push(message) })
     expect(await looking.declared(plain)).toEqual([])
     expect(problems).toEqual([expect.stringMatching(/^operators.tool.program.command: .*chmod/)])
-    // Whoever hosts no programs says so.
+    // A loader without a program host says so.
     await expect(looking.load('tool', plain.operators['tool']!)).rejects.toThrow(/programs are not hosted here/)
   })
 
-  it('is refused where its network cannot be cut off, in so many words, unless it is told otherwise', async () => {
+  it('is rejected where its network cannot be isolated, with a clear message, unless allowed', async () => {
     const canary = (): Promise<string> => Promise.resolve('no namespaces can be made (unshare failed)')
     const program = { command: './tool.sh' }
     const load = (section: JsonObject): Promise<unknown> =>
@@ -71,7 +71,7 @@ describe('a program in the configuration', () => {
     await expect(load({ program, allowUnenforced: true })).resolves.toMatchObject({ operator: { name: 'tool' } })
   })
 
-  it('that is refused is told of by its manager, in the log and as its health, and keeps nobody else from running', async () => {
+  it('that is rejected is reported in the log and in the health of its manager, and affects no other operator', async () => {
     const { client } = embedded()
     const loader = loading({ canary: () => Promise.resolve('no namespaces can be made') })
     const other = defineOperator({ name: 'other', controllers: [defineController({ for: ConfigMap })] })
@@ -93,11 +93,13 @@ describe('a program in the configuration', () => {
       ['tool', 'failed'],
     ])
     const problem = 'operators.tool.program: tool: no namespaces can be made.'
-    expect(lines).toContainEqual({
-      operator: 'tool',
-      problem: expect.stringContaining(problem) as string,
-      retryAfterMs: 1000,
-    })
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        operator: 'tool',
+        error: expect.stringContaining(problem) as string,
+        retryAfterMs: 1000,
+      }),
+    )
     expect(resident.health()).toMatchObject({ isReady: true, warnings: [expect.stringContaining(problem)] })
   })
 })

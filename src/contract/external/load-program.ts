@@ -13,7 +13,6 @@ import type { LoadProgram } from '../../manager/loading/loader.ts'
 import { unusable } from '../../manager/loading/module.ts'
 import { programFile } from '../../manager/loading/program-file.ts'
 import type { Operator } from '../../operator/operator.ts'
-import { reconcileProgram } from './program-reconcile.ts'
 import { hostProgram } from './program-host.ts'
 import { type HostedProgram, wallsOf } from './program-run.ts'
 
@@ -65,7 +64,7 @@ export function programLoader(options: ProgramLoaderOptions = {}): LoadProgram {
     const hosted = await programOf(section, folder, options)
     // Before the first run: a program without a sandbox is never started.
     await wallsOf(hosted, { name, clock })
-    return { operator: bare(name), run: reconcileProgram, host: (hosting) => hostProgram(hosted, hosting) }
+    return { operator: bare(name), host: (hosting) => hostProgram(hosted, hosting) }
   }
 }
 

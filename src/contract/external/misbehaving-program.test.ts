@@ -3,10 +3,17 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { answer, hostile, open, shell, stage, wish } from '../../../test/contract/program-stage.ts'
+import {
+  answer,
+  hostile,
+  open,
+  shell,
+  openProgramEnvironment,
+  wish,
+} from '../../../test/contract/program-environment.ts'
 import { configMaps } from '../../../test/embedded.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { describeError } from '../../kube/errors.ts'
+import { describeError } from '../../kube/muster-error.ts'
 import { readConfiguration } from '../../manager/config/configuration.ts'
 import { describeFinding, type Finding } from '../../manager/findings/finding.ts'
 import type { Ledger } from '../../operator/ledger.ts'
@@ -14,13 +21,13 @@ import { programOf } from './load-program.ts'
 import { tryWalls } from './program.ts'
 
 describe('a program that misbehaves', () => {
-  it('is refused where its walls do not hold: the canary got out, so the program is never started', async () => {
+  it('is not started where the self-check finds that its sandbox leaks', async () => {
     // As it would be, if namespaces were made and led out all the same.
     const canary = (): Promise<string | undefined> => tryWalls(systemClock, 'open')
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const program = { command: '/bin/sh', args: ['-c', `touch ${folder}/started`] }
-    const { host } = await stage({}, { canary, program, allowNetwork: false })
+    const { host } = await openProgramEnvironment({}, { canary, program, allowNetwork: false })
     const refusal = await host.start().then(() => 'started', describeError)
     expect(refusal).toMatch(
       /MUS2004 NetworkNotCut: shell: its walls do not hold: files \(.*signals, network, sockets\. /,
@@ -29,11 +36,11 @@ describe('a program that misbehaves', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is refused where its network cannot be cut off, unless somebody says that it may have one', async () => {
+  it('is rejected where its network cannot be isolated, unless allowed', async () => {
     const canary = (): Promise<string> => Promise.resolve('there are no namespaces')
-    const refused = await stage({}, { canary, allowNetwork: false })
+    const refused = await openProgramEnvironment({}, { canary, allowNetwork: false })
     await expect(refused.host.start()).rejects.toThrow(expect.objectContaining({ code: 'MUS2004' }) as Error)
-    const allowed = await stage({}, { canary, allowNetwork: true })
+    const allowed = await openProgramEnvironment({}, { canary, allowNetwork: true })
     const run = allowed.next()
     await allowed.host.start()
     expect((await run).failure).toBeUndefined()
@@ -44,7 +51,7 @@ describe('a program that misbehaves', () => {
     ['crash', /exit code 2/, {}],
     ['silent', /left no results/, {}],
   ])('changes nothing when it misbehaves: %s', async (HOSTILE, why, options) => {
-    const { host, next, findings, sent } = await stage({ HOSTILE }, { ...open, ...options })
+    const { host, next, findings, sent } = await openProgramEnvironment({ HOSTILE }, { ...open, ...options })
     const run = next()
     await host.start()
     const { failure, entries } = await run
@@ -52,7 +59,7 @@ describe('a program that misbehaves', () => {
     expect([entries, findings, sent]).toEqual([[], [], []])
   })
 
-  it('has nothing applied of an output that is hostile, not even what is in order there; file and cause are found', async () => {
+  it('has nothing applied of a hostile output, not even its valid parts; a finding names file and cause', async () => {
     const bad = 'Configuration/Apply/namespaces/shop/core/configmaps/bad'
     const cases: readonly (readonly [how: string, kind: Finding['kind'], why: string])[] = [
       ['escaping-name', 'refusedOutput', `${bad}-body-x.yaml: its name "../../../secrets/other" must not contain "/".`],
@@ -101,7 +108,10 @@ describe('a program that misbehaves', () => {
       ],
     ]
     const others = (): readonly string[] => ['shell', 'neighbour']
-    const { host, client, next, findings, sent } = await stage({}, { ...open, others, program: { command: hostile } })
+    const { host, client, next, findings, sent } = await openProgramEnvironment(
+      {},
+      { ...open, others, program: { command: hostile } },
+    )
     const found: (readonly [string, string, string])[] = []
     for (const [index, [how]] of cases.entries()) {
       // What it does beside, it does as the wish says.
@@ -120,7 +130,7 @@ describe('a program that misbehaves', () => {
     expect(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['shop/wish'])
   })
 
-  it('gets the memory that program.memory says, and it is named when that is not enough', async () => {
+  it('gets the memory of program.memory, and a message names the setting when that is not enough', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     // It has begun by then, and tail keeps all that it is given until a line ends.
@@ -131,7 +141,7 @@ describe('a program that misbehaves', () => {
       const value = { operators: { shell: { program: { command: './greedy.sh', memory } } } }
       const section = readConfiguration([{ source: 'test', value }]).settings.operators['shell']!
       const hosted = await programOf({ ...section, program: section.program! }, folder)
-      const { host, next } = await stage({}, { ...hosted, ...open })
+      const { host, next } = await openProgramEnvironment({}, { ...hosted, ...open })
       const run = next()
       await host.start()
       return await run
@@ -144,18 +154,18 @@ describe('a program that misbehaves', () => {
     expect(existsSync(path.join(folder, 'started'))).toBe(true)
   })
 
-  it('is ended while it writes a file that no output may have: nothing is applied then, either', async () => {
+  it('is killed while it writes a file beyond the size limit: nothing is applied', async () => {
     const misled = { ...open, program: { command: hostile, env: { HOSTILE: 'gigabyte-body' } } }
-    const { host, next, sent } = await stage({}, misled)
+    const { host, next, sent } = await openProgramEnvironment({}, misled)
     const run = next()
     await host.start()
     expect((await run).failure?.message).toMatch(/^shell: it wrote a file of more than 268435456 bytes, and was ended/)
     expect(sent).toEqual([])
   })
 
-  it('has the rest applied of an output in which it says itself what it did not declare; that is a finding', async () => {
+  it('has the rest applied of an output with its own list of undeclared writes; that is a finding', async () => {
     const honest = { ...open, program: { command: hostile, env: { HOSTILE: 'unspecified' } } }
-    const { host, client, next, findings, sent } = await stage({}, honest)
+    const { host, client, next, findings, sent } = await openProgramEnvironment({}, honest)
     const run = next()
     await host.start()
     expect(await run).toMatchObject({ entries: [{ operation: 'created', name: answer }] })
@@ -166,13 +176,13 @@ describe('a program that misbehaves', () => {
     expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })
   })
 
-  it('may have field managers of its own, and none of another operator', async () => {
+  it('may have its own field managers, and none of another operator', async () => {
     const others = (): readonly string[] => ['shell', 'neighbour']
     const copy = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'operator.sh')
     const text = readFileSync(shell, 'utf8').replaceAll('fieldManager: shell', 'fieldManager: ConfigObserver')
     writeFileSync(copy, text, { mode: 0o755 })
     onTestFinished(() => rmSync(path.dirname(copy), { recursive: true, force: true }))
-    const { host, client, next } = await stage({}, { ...open, others, program: { command: copy } })
+    const { host, client, next } = await openProgramEnvironment({}, { ...open, others, program: { command: copy } })
     const run = next()
     await host.start()
     expect((await run).failure).toBeUndefined()

@@ -23,7 +23,7 @@ const printed: Readonly<Record<string, string>> = {
 }
 
 describe('a program that ran out of memory', () => {
-  it.each(Object.entries(printed))('is known by what it says: %s', (_, text) => {
+  it.each(Object.entries(printed))('is recognised by its output: %s', (_, text) => {
     expect(ranOutOfMemory(text)).toBe(true)
   })
 
@@ -33,7 +33,7 @@ describe('a program that ran out of memory', () => {
     'the memory of x is 3 MiB',
     'allocation of 3 addresses failed',
     'panic: runtime error: invalid memory address or nil pointer dereference',
-  ])('is not taken for one: %j', (text) => {
+  ])('is not recognised: %j', (text) => {
     expect(ranOutOfMemory(text)).toBe(false)
   })
 })

@@ -4,7 +4,7 @@ import { configMaps, embedded, namespaces } from '../../../test/embedded.ts'
 import type { Client } from '../../client/client.ts'
 import type { OperatorPlan } from '../../manager/plan/dry-run.ts'
 import { planLines } from '../../manager/plan/text.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { Secret } from '../../kube/kinds.ts'
 import { dryRunProgram } from './program-dry-run.ts'
 import type { HostedProgram } from './program-run.ts'
 
@@ -56,8 +56,8 @@ const textOf = (made: OperatorPlan): string =>
     .map(({ text }) => text)
     .join('\n')
 
-describe('what a program would write', () => {
-  it('is shown as the server would have it, and nothing is written', async () => {
+describe('the dry run of a program', () => {
+  it('shows the result of the server, and writes nothing', async () => {
     const client = await shop()
     const made = await plan(client, { WHO: 'us' })
     expect(made.changes).toMatchObject([{ action: 'create', object: { kind: 'ConfigMap', name: 'answer' } }])
@@ -80,7 +80,7 @@ describe('what a program would write', () => {
     expect(textOf(await plan(client, { WHO: 'us', HOSTILE: 'trial' }))).toBe('# shell: nothing to do for 1 CR.')
   })
 
-  it('is refused as a run is, waits as a run does, and nobody tells what happens outside', async () => {
+  it('is rejected and waits as a run does, without live calls', async () => {
     const client = await shop()
     await expect(plan(client, { HOSTILE: 'other' })).rejects.toThrow(/not among its declared outputs/)
     await expect(plan(client, { HOSTILE: 'crash' })).rejects.toThrow(/exit code 2/)
@@ -92,7 +92,7 @@ describe('what a program would write', () => {
   })
 
   it.each(['stderr', 'name', 'error'])(
-    'tells of no Secret that it reads, however long, where texts are cut: %s',
+    'shows no Secret that it reads, of any length, where text is truncated: %s',
     async (HOW) => {
       const client = await shop()
       const value = 's3cr3t-'.repeat(300)

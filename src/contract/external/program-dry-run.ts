@@ -9,23 +9,25 @@ import path from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { fieldChanges } from '../../manager/plan/field-change.ts'
 import type { OperatorPlan, PlannedChange, PlannedCr } from '../../manager/plan/dry-run.ts'
 import { mask, maskText, meetSecrets } from '../../manager/plan/mask.ts'
-import { openGatherFolder } from '../gather-folder.ts'
-import { inputsOfCluster } from '../inputs.ts'
-import { readInputResources, readOutputResources } from '../resource-list.ts'
-import { typesIn } from '../selection.ts'
+import { openGatherFolder } from '../directory/gather-folder.ts'
+import { inputsOfCluster } from '../directory/inputs.ts'
+import { readInputResources, readOutputResources } from '../declaration/resource-list.ts'
+import { typesIn } from '../declaration/selection.ts'
 import { type CarriedOut, carryOut, type CheckedMutations, checkMutations, type CarryOutTarget } from './carry-out.ts'
 import { isDryRunMutation } from './deletion.ts'
 import { mutationObjectKey, shownObject, ledgerText } from './program-ledger.ts'
 import { askProgram, discard, type HostedProgram, runOnce } from './program-run.ts'
 import { openProgramFolder } from './programs-folder.ts'
-import { servedResource } from './served.ts'
+import { servedResource } from '../directory/served.ts'
 
 export interface ProgramDryRunOptions {
   readonly name: string
@@ -43,7 +45,7 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
   const { name, hosted, client, clock = systemClock, signal } = options
   if (hosted.live) {
     throw new MusterError(
-      'NeedsCluster',
+      operatorErrors.NeedsCluster,
       `${name} runs live: what it does outside the cluster cannot be shown in advance.`,
     )
   }
@@ -93,7 +95,7 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
     }
   } catch (error) {
     // Without a cause, which would hold the original text.
-    throw isMusterError(error) ? new MusterError(error.name, hide(error.message)) : error
+    throw isMusterError(error) ? new MusterError(error, hide(error.message)) : error
   } finally {
     discard(folder)
   }
@@ -103,7 +105,10 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
 function dryTarget(client: Client): CarryOutTarget {
   const dryRun = true
   return {
-    client: { ...client, request: () => Promise.reject(new MusterError('NeedsCluster', 'An action has no dry run.')) },
+    client: {
+      ...client,
+      request: () => Promise.reject(new MusterError(operatorErrors.NeedsCluster, 'An action has no dry run.')),
+    },
     writer: {
       create: (resource, object, how) => client.create(resource, object, { ...how, dryRun }),
       update: (resource, object, how) => client.update(resource, object, { ...how, dryRun }),
@@ -125,7 +130,7 @@ async function asItIs(
   try {
     return await client.get(resource, { name, namespace })
   } catch (error) {
-    if (isMusterError(error, 'NotFound')) return undefined
+    if (isMusterError(error, clientErrors.NotFound)) return undefined
     throw error
   }
 }
@@ -149,7 +154,7 @@ function note(
   const key = mutationObjectKey({ resource, name: name || `${generateName}…`, namespace })
   const earlier = planned.get(key)
   const isNew = before === undefined && (verb === 'Create' || verb === 'Apply' || earlier?.after !== undefined)
-  if (error !== undefined && !(isNew && isMusterError(error, 'NotFound', 'Conflict'))) {
+  if (error !== undefined && !(isNew && isMusterError(error, clientErrors.NotFound, clientErrors.Conflict))) {
     planned.set(key, {
       checked,
       before,

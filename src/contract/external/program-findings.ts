@@ -43,7 +43,7 @@ export function createProgramFindings(options: ProgramFindingsOptions): ProgramF
     const message = describeFinding(finding)
     if (told.has(message)) return
     told.add(message)
-    log?.({ operator, finding: finding.kind, message })
+    log?.({ level: 'warn', msg: message, operator, finding: finding.kind })
     metrics?.find(finding)
     onFinding?.(finding)
   }

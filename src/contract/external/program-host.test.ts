@@ -12,7 +12,14 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { answer, managed, open, shell, stage, wish } from '../../../test/contract/program-stage.ts'
+import {
+  answer,
+  openManagedProgram,
+  open,
+  shell,
+  openProgramEnvironment,
+  wish,
+} from '../../../test/contract/program-environment.ts'
 import { configMaps, namespaces } from '../../../test/embedded.ts'
 import { createApiServer } from '../../apiserver/server/api-server.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
@@ -24,15 +31,16 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { type Finding } from '../../manager/findings/finding.ts'
 import { createMetrics } from '../../manager/observability/metrics.ts'
 import { standalone } from '../../manager/placement/placement.ts'
-import { createScheduler, openGates } from '../../manager/schedule/scheduler.ts'
+import { openGates } from '../../manager/gates/gate-options.ts'
+import { createScheduler } from '../../manager/schedule/scheduler.ts'
 import { defineController } from '../../operator/controller.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { noObserver } from '../../manager/run/run-observer.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { networkTrouble } from './program.ts'
-import { reconcileProgram } from './program-reconcile.ts'
 
 const things = {
   group: 'things.example.com',
@@ -60,9 +68,9 @@ const definition: UntypedObject = {
   },
 }
 
-describe('an operator that is a program', () => {
-  it('runs when its inputs change, and what it wants is carried out as it declared', async () => {
-    const { host, client, next, input, lines } = await stage({ WHO: 'us' })
+describe('an operator program', () => {
+  it('runs when its inputs change, and its declared mutations are executed', async () => {
+    const { host, client, next, input, lines } = await openProgramEnvironment({ WHO: 'us' })
     const first = next()
     await host.start()
     expect(await first).toMatchObject({
@@ -95,8 +103,8 @@ describe('an operator that is a program', () => {
     ])
   })
 
-  it('is run by changes of what it declares and by nothing else; of its directory, only what changed is written', async () => {
-    const { host, client, next, input } = await stage({}, open)
+  it('is triggered by changes of declared inputs only; only changed files of its directory are rewritten', async () => {
+    const { host, client, next, input } = await openProgramEnvironment({}, open)
     const first = next()
     await host.start()
     await first
@@ -122,13 +130,13 @@ describe('an operator that is a program', () => {
     expect(times().map((time, index) => time === before[index])).toEqual([true, true, false])
   })
 
-  it('works as docs/contract.md writes it', async () => {
+  it('works as documented in docs/contract.md', async () => {
     const doc = readFileSync(new URL('../../../docs/contract.md', import.meta.url), 'utf8')
     const [, script = ''] = /```sh\n(#![^]*?)```/.exec(doc) ?? []
     const command = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'greeter.sh')
     writeFileSync(command, script, { mode: 0o755 })
     onTestFinished(() => rmSync(path.dirname(command), { recursive: true, force: true }))
-    const { host, client, next } = await stage({}, { ...open, program: { command } })
+    const { host, client, next } = await openProgramEnvironment({}, { ...open, program: { command } })
     const run = next()
     await host.start()
     expect((await run).failure).toBeUndefined()
@@ -142,8 +150,8 @@ describe('an operator that is a program', () => {
     })
   })
 
-  it('is a partial success when it fails with results: what is there is carried out, and it is told', async () => {
-    const { host, client, next, lines } = await stage({ HOSTILE: 'partial' }, open)
+  it('is a partial success when it fails with results: its output is applied, and the failure is reported', async () => {
+    const { host, client, next, lines } = await openProgramEnvironment({ HOSTILE: 'partial' }, open)
     const run = next()
     await host.start()
     expect(await run).toMatchObject({
@@ -151,19 +159,21 @@ describe('an operator that is a program', () => {
       failure: { reason: 'ExternalFailed', message: 'shell: of its controllers shell-Answer failed.' },
     })
     expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })
-    expect(lines).toContainEqual({ operator: 'shell', controller: 'shell-Answer', error: 'half of it' })
+    expect(lines).toContainEqual(
+      expect.objectContaining({ operator: 'shell', controller: 'shell-Answer', error: 'half of it' }),
+    )
   })
 
-  it('is throttled when it goes round in circles: its own writes wake it, and it writes again', async () => {
+  it('is throttled in a hot loop: its own writes trigger it, and it writes again', async () => {
     const found = Promise.withResolvers<Finding>()
-    const { host } = await stage({ HOSTILE: 'loop' }, open, { onFinding: found.resolve })
+    const { host } = await openProgramEnvironment({ HOSTILE: 'loop' }, open, { onFinding: found.resolve })
     await host.start()
     expect(await found.promise).toMatchObject({ kind: 'hotLoop', operator: 'shell', fields: ['data.amount'], times: 8 })
   })
 
-  it('names who undoes what it writes', async () => {
+  it('gets a finding that names the manager that reverts its writes', async () => {
     const found = Promise.withResolvers<Finding>()
-    const { host, client } = await stage({}, open, {
+    const { host, client } = await openProgramEnvironment({}, open, {
       onFinding: found.resolve,
       onLedger: () => {
         const metadata = { ...answer }
@@ -175,11 +185,11 @@ describe('an operator that is a program', () => {
     expect(await found.promise).toMatchObject({ kind: 'conflict', fields: ['data.amount'], with: ['rival'] })
   })
 
-  it('and an operator beside it that undo each other are both found, each names the other, and neither storms', async () => {
+  it('and an operator that revert each other both get a finding that names the other, and both are throttled', async () => {
     const findings: Finding[] = []
     const both = Promise.withResolvers<void>()
     const ledgers: Ledger[] = []
-    const { client, manager } = await managed(open, {
+    const { client, manager } = await openManagedProgram(open, {
       onLedger: (ledger) => void ledgers.push(ledger),
       onFinding(finding) {
         findings.push(finding)
@@ -193,7 +203,7 @@ describe('an operator that is a program', () => {
       name: () => 'answer',
       initial: { data: { amount: '7' } },
     })
-    const rival = defineOperator({ name: 'rival', controllers: [defineController({ for: own, resources: [kept] })] })
+    const rival = defineOperator({ name: 'rival', controllers: [defineController({ for: own, dependents: [kept] })] })
     await client.create(crds, own.crd() as unknown as UntypedObject)
     await manager.all.add(rival)
     await client.create(own, own.draft({ name: 'a', namespace: 'shop' }, {}) as unknown as UntypedObject)
@@ -208,7 +218,7 @@ describe('an operator that is a program', () => {
   })
 
   it('waits while a kind that it reads is not served, and runs as soon as it is', async () => {
-    const { host, client, next } = await stage({ READS: 'things' }, open)
+    const { host, client, next } = await openProgramEnvironment({ READS: 'things' }, open)
     const waiting = next()
     await host.start()
     expect(await waiting).toMatchObject({
@@ -225,11 +235,11 @@ describe('an operator that is a program', () => {
     expect((await gone).waiting).toContain('things')
   })
 
-  it('is asked again what it declares when there is another version of it, and that one is run', async () => {
+  it('of a new version is asked for its declaration again, and runs', async () => {
     const copy = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'operator.sh')
     copyFileSync(shell, copy)
     onTestFinished(() => rmSync(path.dirname(copy), { recursive: true, force: true }))
-    const { host, client, next, lines } = await stage({}, { ...open, program: { command: copy } })
+    const { host, client, next, lines } = await openProgramEnvironment({}, { ...open, program: { command: copy } })
     const first = next()
     await host.start()
     await first
@@ -242,22 +252,22 @@ describe('an operator that is a program', () => {
     renameSync(`${copy}.new`, copy)
     expect(await second).toMatchObject({ entries: [{ operation: 'created', name: { name: 'reply' } }] })
     expect(await client.get(configMaps, { ...answer, name: 'reply' })).toMatchObject({ data: { amount: '3' } })
-    expect(lines).toContainEqual({ operator: 'shell', replaced: true })
+    expect(lines).toContainEqual({ msg: 'Operator program replaced', operator: 'shell' })
   })
 
-  it('is not asked before its back-off is over when another version of it cannot say what it declares', async () => {
+  it('is not asked again during back-off when its new version cannot print its declaration', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const [copy, asked] = [path.join(folder, 'operator.sh'), path.join(folder, 'asked')]
     copyFileSync(shell, copy)
     const clock = virtualClock()
     const ledgers: Ledger[] = []
-    const { host, client, lines } = await stage(
+    const { host, client, lines } = await openProgramEnvironment(
       { ASKED: asked },
       { ...open, program: { command: copy, env: { ASKED: asked } } },
       {
         clock,
-        schedule: { scheduler: createScheduler({ clock, concurrency: 1 }), gates: { ...openGates, concurrency: 1 } },
+        lane: createScheduler({ clock, concurrency: 1 }).openLane('program', { ...openGates, concurrency: 1 }),
         onLedger: (ledger) => void ledgers.push(ledger),
       },
     )
@@ -290,11 +300,11 @@ describe('an operator that is a program', () => {
     replace(works.replaceAll('name: answer', 'name: reply').replaceAll('Apply answer', 'Apply reply'))
     await clock.advance(2000)
     await host.idle()
-    expect(lines).toContainEqual({ operator: 'shell', replaced: true })
+    expect(lines).toContainEqual({ msg: 'Operator program replaced', operator: 'shell' })
     expect(ledgers.at(-1)?.failure).toBeUndefined()
   })
 
-  it('writes to the cluster that has the role it declared, and reads where people ask for things', async () => {
+  it('writes to the cluster of the declared role, and reads from the configuration cluster', async () => {
     const workload = createClient({ transport: inProcessTransport(createApiServer({ clock: systemClock })) })
     await workload.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
     const text = readFileSync(shell, 'utf8')
@@ -308,7 +318,7 @@ describe('an operator that is a program', () => {
       other.close()
       rmSync(path.dirname(copy), { recursive: true, force: true })
     })
-    const { client, manager, next } = await managed({ ...open, program: { command: copy } })
+    const { client, manager, next } = await openManagedProgram({ ...open, program: { command: copy } })
     const here = { name: 'here', client, cache: createSharedCache({ client }) }
     onTestFinished(() => here.cache.close())
     const run = next()
@@ -319,11 +329,11 @@ describe('an operator that is a program', () => {
     await expect(client.get(configMaps, answer)).rejects.toThrow(/not found/)
   })
 
-  it('is to its manager as others are: metrics, gates, pauses, budgets, and an end', async () => {
+  it('has metrics, gates, pauses, budgets and an end like other operators', async () => {
     const metrics = createMetrics()
     const found = Promise.withResolvers<Finding>()
     const hears = { metrics, observer: metrics, onFinding: found.resolve }
-    const { client, manager, next } = await managed(open, hears)
+    const { client, manager, next } = await openManagedProgram(open, hears)
     const run = next()
     await manager.add()
     await run
@@ -340,7 +350,7 @@ describe('an operator that is a program', () => {
     const second = next()
     manager.all.resume('shell')
     await second
-    // Its requests are counted as everybody's are.
+    // The budget counts the requests of a program like those of other operators.
     manager.all.regate('shell', { budget: { requestsPerMinute: 1 } })
     await client.apply(configMaps, wish('6'), { fieldManager: 'person', force: true })
     expect(await found.promise).toMatchObject({ kind: 'overBudget', operator: 'shell', budget: 'requests' })
@@ -348,17 +358,20 @@ describe('an operator that is a program', () => {
     expect(manager.all.lanes().size).toBe(0)
   })
 
-  it('writes nothing outside of its term, not even what it has worked out within it', async () => {
+  it('writes nothing outside of its term, not even output computed within it', async () => {
     let isOurs = true
     // It ends when the program has run, and before anything is carried out.
     const term = { begin: () => () => isOurs }
-    const { host, client, next } = await stage({}, open, {
+    const { host, client, next } = await openProgramEnvironment({}, open, {
       term,
-      run: async (situation, execute) => {
-        return await reconcileProgram(situation, async (wave) => {
-          isOurs = false
-          return await execute(wave)
-        })
+      observer: {
+        begin: (...run) => ({
+          ...noObserver.begin(...run),
+          sending(_wave, _hide, send) {
+            isOurs = false
+            return send()
+          },
+        }),
       },
     })
     const run = next()
@@ -367,9 +380,9 @@ describe('an operator that is a program', () => {
     await expect(client.get(configMaps, answer)).rejects.toThrow(/not found/)
   })
 
-  it('that runs live where nothing can be enforced is led to a proxy all the same', async () => {
+  it('in live mode without a sandbox still gets a proxy', async () => {
     const kubeconfig = (): Promise<string> => Promise.resolve('clusters: []\n')
-    const { host, client, next } = await stage({}, { ...open, live: { allow: [] } }, { kubeconfig })
+    const { host, client, next } = await openProgramEnvironment({}, { ...open, live: { allow: [] } }, { kubeconfig })
     const run = next()
     await host.start()
     expect((await run).failure).toBeUndefined()
@@ -377,10 +390,10 @@ describe('an operator that is a program', () => {
     expect(data?.['for']).toMatch(/^http:\/\/127\.0\.0\.1:(?!3128$)\d+$/)
   })
 
-  it('that runs live has a proxy for its only way out, and a kubeconfig to one cluster', async () => {
+  it('in live mode has a proxy as its only way out, and a kubeconfig for one cluster', async () => {
     const text = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]\n'
     const kubeconfig = (): Promise<string> => Promise.resolve(text)
-    const { host, client, next, input } = await stage(
+    const { host, client, next, input } = await openProgramEnvironment(
       {},
       { live: { allow: ['api.example.com'] }, allowNetwork: false },
       { kubeconfig },

@@ -14,23 +14,30 @@
 import path from 'node:path'
 import type { Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import { contractErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { Execute } from '../../manager/run/executor.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { noObserver, type ObservedRun, type Outcomes } from '../../manager/run/run-observer.ts'
 import type { OperatorHost, OperatorHostOptions } from '../../manager/hosting/host.ts'
 import { maskText, meetSecrets } from '../../manager/plan/mask.ts'
-import { createScheduler, openGates } from '../../manager/schedule/scheduler.ts'
+import { openGates } from '../../manager/gates/gate-options.ts'
+import { createScheduler } from '../../manager/schedule/scheduler.ts'
 import { withoutSecrets } from '../../manager/run/secret-errors.ts'
-import { kindText } from '../../operator/entry.ts'
+import { kindText } from '../../operator/dependent/entry.ts'
 import { countFailure, failureOf, type Failures, noFailures, reconcileRetryDelay } from '../../operator/failure.ts'
-import { type Ledger, type LedgerEntry, isWrite, logLine } from '../../operator/ledger.ts'
+import { type Effort, type Ledger, type LedgerEntry, isWrite, logLine } from '../../operator/ledger.ts'
 import { mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
 import type { PlacementRole } from '../../operator/placement-role.ts'
-import type { InputChange } from '../../operator/view.ts'
-import { type GatherFolder, openGatherFolder } from '../gather-folder.ts'
-import { type ClusterFolder, unspecifiedFolder } from '../mutation.ts'
-import { type InputResources, type OutputResources, readInputResources, readOutputResources } from '../resource-list.ts'
+import type { InputChange } from '../../operator/view/view.ts'
+import { type GatherFolder, openGatherFolder } from '../directory/gather-folder.ts'
+import { type ClusterFolder, unspecifiedFolder } from '../declaration/mutation.ts'
+import {
+  type InputResources,
+  type OutputResources,
+  readInputResources,
+  readOutputResources,
+} from '../declaration/resource-list.ts'
 import {
   carryOut,
   type CarryOutOptions,
@@ -39,7 +46,6 @@ import {
   severalWrites,
   type CarryOutTarget,
 } from './carry-out.ts'
-import { aside, reconcileProgram, type ProgramSituation, situationOf } from './program-reconcile.ts'
 import { programVersion } from './program.ts'
 import { isDryRunMutation } from './deletion.ts'
 import { createProgramFindings } from './program-findings.ts'
@@ -72,14 +78,25 @@ interface Declared {
 }
 
 export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions): OperatorHost {
-  const { operator, client, cache, clock = systemClock, log = () => undefined, term, metrics } = options
+  const {
+    operator,
+    client,
+    cache,
+    clock = systemClock,
+    log = () => undefined,
+    term,
+    metrics,
+    observer = noObserver,
+  } = options
   const { name } = operator
-  const { run = reconcileProgram } = options
   const { resyncMs = 600_000 } = hosted
-  const { scheduler, gates } = options.schedule ?? {
-    scheduler: createScheduler({ clock, concurrency: 1 }),
-    gates: { ...openGates, concurrency: 1, debounce: { quietMs: 200, maxMs: 2000 } },
-  }
+  const lane =
+    options.lane ??
+    createScheduler({ clock, concurrency: 1 }).openLane(name, {
+      ...openGates,
+      concurrency: 1,
+      debounce: { quietMs: 200, maxMs: 2000 },
+    })
   const at = (one = { client, cache }): CarryOutTarget => ({ client: one.client, writer: one.cache.writer(name) })
   const targets: Readonly<Record<ClusterFolder, CarryOutTarget>> = {
     Configuration: at(options.placement?.configuration),
@@ -116,7 +133,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
   /** The next run without a change. */
   let dueAt = 0
 
-  const lane = scheduler.join(name, gates, async () => {
+  lane.serve(async () => {
     try {
       await work()
     } catch (error) {
@@ -146,7 +163,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       failedVersion = undefined
       close()
       dueAt = 0
-      if (isReplaced) log({ operator: name, replaced: true })
+      if (isReplaced) log({ msg: 'Operator program replaced', operator: name })
     }
     inputs ??= await openProgramInputs({
       operator,
@@ -237,26 +254,36 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       lane.addAfter(theRun, dueAt - clock.now(), 'resync')
       return
     }
-    const situation = situationOf({ operator: name, controller, key: theRun, objects, clock, isHeld, once })
-    const { ledger } = await run(situation, (wave) => send(wave, isHeld))
+    const observed = observer.begin(controller, theRun)
+    let ledger: Ledger
+    let effort: Effort | undefined
+    try {
+      ledger = await observed.within(() => once(objects, isHeld, observed))
+    } finally {
+      effort = observed.end(objects.length)
+    }
     if (stopping.signal.aborted) return
-    end(ledger)
+    end(effort ? { ...ledger, effort } : ledger)
     if (ledger.waiting !== undefined) lane.add(theRun, 'resync')
   }
 
   /** The recorded mutations, by their ledger form. */
   const recorded = new WeakMap<object, CheckedMutations>()
 
-  async function once({ view, live, isHeld }: ProgramSituation, execute: Execute): Promise<Ledger> {
+  async function once(
+    objects: readonly UntypedObject[],
+    isHeld: () => boolean,
+    observed: ObservedRun,
+  ): Promise<Ledger> {
     const ledger = openLedger()
     const secrets = meetSecrets()
-    for (const object of view.reads) secrets.note(object)
+    for (const object of objects) secrets.note(object)
     const hidden = (text: string): string => maskText(text, secrets.values)
     const guard = hosted.live && abortWithoutLease(isHeld)
     const steps = ['Run']
     let entries: readonly LedgerEntry[] = []
     try {
-      const output = await aside(live, () =>
+      const output = await observed.aside(() =>
         runOnce(hosted, {
           ...around,
           ...(guard && { signal: guard.signal }),
@@ -277,16 +304,24 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', hidden(twice))
       const checked = await checkMutations(output.mutations, sending())
       steps.push('CarryOut')
-      const { outcomes, sent } = await carriedOut(checked, execute)
+      const { outcomes, sent } = await carriedOut(checked, (wave) =>
+        observed.sending(wave, hidden, () => send(wave, isHeld)),
+      )
       entries = sent
       for (const outcome of outcomes) if (outcome.result === 'failed') throw outcome.error
       const broken = output.results!.filter(({ status }) => status === 'Failed' || status === 'Panicked')
       for (const { controller: which, errors } of broken) {
-        log({ operator: name, controller: which, error: hidden(errors.join('; ')) })
+        log({
+          level: 'error',
+          msg: 'Controller of the program failed',
+          operator: name,
+          controller: which,
+          error: hidden(errors.join('; ')),
+        })
       }
       if (broken.length === 0) return { ...ledger, path: steps, entries }
       const which = broken.map((each) => each.controller).join(', ')
-      throw new MusterError('ExternalFailed', `${name}: of its controllers ${which} failed.`)
+      throw new MusterError(contractErrors.ExternalFailed, `${name}: of its controllers ${which} failed.`)
     } catch (error) {
       const plain = failureOf(error, steps.at(-1)!, 'program')
       const failure = { ...plain, message: hidden(plain.message) }
@@ -312,8 +347,8 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
 
   async function carriedOut(
     checked: readonly CheckedMutations[],
-    execute: Execute,
-  ): Promise<{ readonly outcomes: readonly MutationOutcome[]; readonly sent: readonly LedgerEntry[] }> {
+    execute: (wave: Wave) => Promise<Outcomes>,
+  ): Promise<{ readonly outcomes: Outcomes; readonly sent: readonly LedgerEntry[] }> {
     const wave = checked.map(ledgerMutationOf)
     for (const [index, mutation] of wave.entries()) recorded.set(mutation, checked[index]!)
     const known = wave.map((mutation, index) =>
@@ -345,7 +380,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     return { targetOf, declared: declared!.outputs, fieldManager: name, others: hosted.others }
   }
 
-  async function send(wave: Wave, isHeld: () => boolean): Promise<readonly MutationOutcome[]> {
+  async function send(wave: Wave, isHeld: () => boolean): Promise<Outcomes> {
     lane.spend(wave.length)
     const done = await carryOut(
       wave.map((mutation) => recorded.get(mutation)!),
@@ -394,8 +429,9 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     const ledger: Ledger = { ...ran, ...(requeueMs !== undefined && { requeueAfterMs: requeueMs }) }
     options.onLedger?.(ledger)
     metrics?.count(ledger, clock.now() - ledger.startedAt)
-    const line: JsonObject = logLine(ledger)
-    if (failure?.retry !== 'conflict' && (failure || ledger.waiting !== undefined || 'done' in line)) log(line)
+    const line = logLine(ledger)
+    // A program waits for kinds that are not served: an administrator has to see that.
+    log(ledger.waiting === undefined ? line : { ...line, level: 'info' })
     findings.note(ledger)
     if (!failure && !ledger.entries.some(isWrite)) findings.over()
     if (requeueMs === undefined) return

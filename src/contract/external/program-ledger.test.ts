@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { configMap, configMaps } from '../../../test/embedded.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import type { RecordedMutation } from '../mutation.ts'
+import type { RecordedMutation } from '../declaration/mutation.ts'
 import { entryOf, ledgerMutationOf, type SentMutation } from './program-ledger.ts'
 
 const object = (resourceVersion: string, k = 'v'): UntypedObject => {
@@ -32,11 +32,11 @@ function sent(change: Partial<RecordedMutation>, rest: Partial<SentMutation> = {
   }
 }
 
-describe('what is told of a write', () => {
+describe('the ledger entry of a write', () => {
   it.each<[string, SentMutation]>([
     ['created', sent({})],
     ['created', sent({ verb: 'Create' }, { isSeen: false })],
-    // Nobody looked, so nobody knows.
+    // The object is not among the watched inputs, so the host cannot know whether the apply created it.
     ['updated', sent({}, { isSeen: false })],
     ['unchanged', sent({}, { before: object('2') })],
     ['unchanged', sent({}, { isSeen: false, ours: '2' })],
@@ -62,7 +62,7 @@ describe('what is told of a write', () => {
     })
   })
 
-  it('names what the server named', () => {
+  it('contains the names that the server generated', () => {
     const made = sent({ verb: 'Create', name: '', generateName: 'a-' })
     expect(entryOf(made).name).toEqual({ name: 'a', namespace: 'default' })
     expect(ledgerMutationOf(made.checked)).toMatchObject({ verb: 'apply', object: { metadata: { name: 'a-' } } })

@@ -5,13 +5,14 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
-import { formatTime } from '../../kube/duration.ts'
-import { MusterError } from '../../kube/errors.ts'
-import { cutText, type Hide } from '../../kube/hidden-text.ts'
+import { formatTime } from '../../kube/units/duration.ts'
+import { contractErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { cutText, type Hide } from '../../kube/text/hidden-text.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
-import { readYaml } from '../../kube/yaml.ts'
-import { defaultOutputLimits, type ReadOutput, readOutput } from '../output-reader.ts'
-import { scalarText } from '../scalar-text.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
+import { defaultOutputLimits, type ReadOutput, readOutput } from '../directory/output-reader.ts'
+import { scalarText } from '../text/scalar-text.ts'
 import { type EgressRefusal, openEgressProxy } from './egress-proxy.ts'
 import { ranOutOfMemory } from './out-of-memory.ts'
 import {
@@ -59,7 +60,7 @@ export async function wallsOf(
   // Log lines are limited.
   const cure =
     'With allowUnenforced: true it would be run all the same, with the network and the files of this machine.'
-  throw new MusterError('NetworkNotCut', `${name}: ${trouble}. ${cure}`)
+  throw new MusterError(contractErrors.NetworkNotCut, `${name}: ${trouble}. ${cure}`)
 }
 
 /** The program's `input-resources` or `output-resources`. @throws ExternalFailed, and the errors of `read` */
@@ -137,7 +138,8 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   const running = { program, ...(limits && { limits }), clock, signal, readOnly: input, output }
   const walls = await wallsOf(hosted, options)
   if (!live) return await runProgram({ ...running, network: walls }, ['apply-configuration', ...words, ...chosen])
-  if (!kubeconfig) throw new MusterError('ExternalFailed', `${name} runs live, and there is no cluster for it.`)
+  if (!kubeconfig)
+    throw new MusterError(contractErrors.ExternalFailed, `${name} runs live, and there is no cluster for it.`)
   const text = await kubeconfig()
   const file = path.join(folder, 'user-workload.kubeconfig')
   writeFileSync(file, text, { mode: 0o600 })
@@ -177,7 +179,10 @@ function failed(
   const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
   const how = trouble ?? `exit code ${code}`
   const isShort = ranOutOfMemory(`${trouble}\n${stderr}`)
-  return new MusterError('ExternalFailed', `${what}: ${isShort ? short : ''}${how}${lastLine(stderr, hide)}.`)
+  return new MusterError(
+    contractErrors.ExternalFailed,
+    `${what}: ${isShort ? short : ''}${how}${lastLine(stderr, hide)}.`,
+  )
 }
 
 /** Redacted before splitting: a value may have several lines. */

@@ -19,15 +19,15 @@ function file(name: string, text = '', mode = 0o755): string {
   return at(name)
 }
 
-describe('what a program sees', () => {
-  it('is its file and the files among its words, and nothing beside', () => {
+describe('the file view of a program', () => {
+  it('contains its file and the files among its arguments, and nothing else', () => {
     const [command, script] = [file('bin/tool'), file('bin/script.py')]
     file('bin/secret')
     const program = { command, args: ['-x', 'script.py', 'missing', '..', 'y'.repeat(5000)], folder: at('bin') }
     expect(viewOf(program, '')).toEqual({ readable: [command, script], covered: [], trouble: undefined })
   })
 
-  it('is the interpreter that a first line names, also by env, and the installation around one of several files', () => {
+  it('contains the interpreter of a first line, also by env, and its installation', () => {
     const [python, node] = [file('runtimes/python/bin/python3.13'), file('runtimes/node/bin/node')]
     const named = file('project/named.py', `#!${python} -u\n`)
     const byEnv = file('project/by-env', '#!/usr/bin/env -S node --flag\n')
@@ -36,7 +36,7 @@ describe('what a program sees', () => {
     expect(viewOf({ command: byEnv }, path.dirname(node)).readable).not.toContain(at('runtimes/node'))
   })
 
-  it('is the packages of a script of Node', () => {
+  it('contains the packages of a Node script', () => {
     const script = file('project/deep/operator.mjs')
     file('project/package.json')
     file('project/node_modules/some/index.js')
@@ -45,20 +45,20 @@ describe('what a program sees', () => {
     expect(readable).not.toContain(at('project/deep'))
   })
 
-  it('is what links lead to, one by one', () => {
+  it('contains the targets of symbolic links, one by one', () => {
     const real = file('real/tool')
     symlinkSync('../real/tool', file('links/x') && at('links/second'))
     symlinkSync('second', at('links/first'))
     expect(viewOf({ command: at('links/first') }, '').readable).toEqual([at('links/first'), at('links/second'), real])
   })
 
-  it('is never a home, or a folder that one is in, for being the installation of an interpreter', () => {
+  it('never contains a home folder, or a parent of one, as the installation of an interpreter', () => {
     for (const python of [file('people/bin/python3'), file('people/ann/bin/python3')]) {
       expect(viewOf({ command: python }, '', at('people/ann')).readable).toEqual([python])
     }
   })
 
-  it('is what is listed, without what is hidden in it', () => {
+  it('contains listed files, without the hidden ones', () => {
     const command = file('project/operator/tool')
     for (const name of ['.muster/kubeconfig', 'muster.yaml', 'cluster']) file(`project/${name}`)
     const before = process.env['KUBECONFIG']
@@ -74,7 +74,7 @@ describe('what a program sees', () => {
     }
   })
 
-  it('is nothing where there is no such program', () => {
+  it('is empty for a missing program', () => {
     expect(viewOf({ command: 'no-such-tool' }, home).trouble).toBe('there is no no-such-tool in PATH')
   })
 

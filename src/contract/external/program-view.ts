@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { packagesOf } from '../../manager/isolation/readable.ts'
+import { packagesOf } from '../../manager/isolation/sandbox/readable.ts'
 import { programsFolder } from './programs-folder.ts'
 import type { ExternalProgram } from './program.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Runs a program of the contract. It gets a clean environment, is ended with all of its children when it exceeds its
- * time or memory, and runs in the sandbox of the isolation level `process` (`manager/isolation/sandbox.ts`): no
+ * time or memory, and runs in the sandbox of the isolation level `process` (`manager/isolation/sandbox/sandbox.ts`): no
  * network, a read-only root with the system, the program, its inputs and what the configuration lists, one writable
  * folder, another uid.
  *
@@ -12,8 +12,8 @@ import { createServer, type ListenOptions, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { type ControlGroup, openControlGroup } from '../../manager/isolation/control-group.ts'
-import { withoutInherited } from '../../manager/isolation/inherited-descriptors.ts'
+import { type ControlGroup, openControlGroup } from '../../manager/isolation/sandbox/control-group.ts'
+import { withoutInherited } from '../../manager/isolation/sandbox/inherited-descriptors.ts'
 import {
   canaryCode,
   canaryWords,
@@ -24,7 +24,7 @@ import {
   sandboxed,
   signalOf,
   troubleOf,
-} from '../../manager/isolation/sandbox.ts'
+} from '../../manager/isolation/sandbox/sandbox.ts'
 import { statOf, viewOf } from './program-view.ts'
 import { programsFolder } from './programs-folder.ts'
 

@@ -20,15 +20,17 @@ afterEach(() => {
 })
 
 describe('the folders of programs', () => {
-  it('lie in one that is this user’s alone', () => {
+  it('are in a folder that only this user can access', () => {
     const [one, other] = [openProgramFolder('shop'), openProgramFolder('shop')]
     expect(one).not.toBe(other)
     expect([one, other].map((folder) => path.dirname(folder))).toEqual([programsFolder(), programsFolder()])
     expect(statSync(programsFolder()).mode & 0o777).toBe(0o700)
   })
 
-  it('are in none that others can look into, or that somebody laid there to lead elsewhere', async () => {
+  it('are never in a folder that others can read, or that is a link to elsewhere', async () => {
     const folder = programsFolder()
+    // Never the folder of this machine: the link below would outlive the test.
+    expect(path.dirname(folder)).toBe(temporary)
     chmodSync(folder, 0o755)
     expect(programsFolder).toThrow(/is not this user's alone; remove it, or set TMPDIR/)
     const { trouble } = await runProgram({ program: { command: '/bin/sh' }, clock: systemClock }, [])

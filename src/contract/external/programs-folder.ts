@@ -5,7 +5,8 @@
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import path from 'node:path'
-import { MusterError } from '../../kube/errors.ts'
+import { contractErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 
 export function programsFolder(): string {
   const { uid } = userInfo()
@@ -14,7 +15,10 @@ export function programsFolder(): string {
   const found = lstatSync(folder)
   // Another user could have created a folder of this name in the temporary directory.
   if (!found.isDirectory() || (uid >= 0 && (found.uid !== uid || (found.mode & 0o077) !== 0))) {
-    throw new MusterError('ExternalFailed', `${folder} is not this user's alone; remove it, or set TMPDIR.`)
+    throw new MusterError(
+      contractErrors.ExternalFailed,
+      `${folder} is not this user's alone; remove it, or set TMPDIR.`,
+    )
   }
   return folder
 }

@@ -4,10 +4,10 @@
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import { unified } from '../../manager/plan/unified.ts'
-import type { ControllerResult } from '../../contract/controller-results.ts'
-import { writeGoYaml } from '../../contract/go-yaml.ts'
-import { actionOf, unspecifiedFolder } from '../../contract/mutation.ts'
-import type { ReadMutation, ReadOutput } from '../../contract/output-reader.ts'
+import type { ControllerResult } from '../../contract/directory/controller-results.ts'
+import { writeGoYaml } from '../../contract/text/go-yaml.ts'
+import { actionOf, unspecifiedFolder } from '../../contract/declaration/mutation.ts'
+import type { ReadMutation, ReadOutput } from '../../contract/directory/output-reader.ts'
 import { isIgnored, reduced, type Rules } from './rules.ts'
 
 /** One difference. */

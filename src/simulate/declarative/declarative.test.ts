@@ -19,8 +19,8 @@ import { createCertificateAuthority } from '../../pki/certificate-authority.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { Secret } from '../../operator/kinds.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { Secret } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { junitReport } from './junit.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
@@ -80,14 +80,14 @@ const head = 'operator: x\ntestName: t\ndescription: d\nnow: 2026-01-31T12:00:00
 const titles = ({ discrepancies }: TestResult): readonly string[] => discrepancies.map(({ title }) => title)
 
 describe('a declarative test', () => {
-  it('compares what is said, not how: YAML in another form is the same', async () => {
+  it('compares semantically: YAML in another format is equal', async () => {
     const folder = copyOf('creates')
     const file = fileIn(folder, /-body-sample\.yaml$/)
     edit(file, (text) => `# by hand\n${text.replace(/^kind: (\w+)$/m, 'kind: "$1"')}`)
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
   })
 
-  it('shows what is different, what is missing and what nobody expected', async () => {
+  it('shows different, missing and unexpected writes', async () => {
     const folder = copyOf('creates')
     edit(fileIn(folder, /deployments\/\w+-body-/), (text) => text.replace('replicas: 3', 'replicas: 2'))
     rmSync(path.join(folder, 'expected-output/Configuration/Apply/namespaces/default/core/secrets'), {
@@ -103,7 +103,7 @@ describe('a declarative test', () => {
     expect(result.discrepancies[0]!.lines).toContain('+    replicas: 3')
   })
 
-  it('writes what comes out as what is expected when it is told to, without what does not count', async () => {
+  it('writes the actual output as the expected one on request, without ignored parts', async () => {
     const folder = copyOf('creates')
     rmSync(path.join(folder, 'expected-output'), { recursive: true })
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'failed' })
@@ -129,7 +129,7 @@ describe('a declarative test', () => {
     expect((await runTest(folder, options)).discrepancies).toHaveLength(3)
   })
 
-  it('goes on step by step, until nothing moves, and looks at what is there then', async () => {
+  it('continues step by step until at rest, and checks the objects then', async () => {
     expect(await runTest(copyOf('life'), options)).toMatchObject({ outcome: 'passed' })
     const folder = copyOf('life')
     edit(path.join(folder, 'test.yaml'), (text) =>
@@ -140,7 +140,7 @@ describe('a declarative test', () => {
     expect(result.discrepancies[0]!.lines.join('\n')).toMatch(/-\s+replicas: 5\n\+\s+replicas: 4/)
   })
 
-  it('may be about a failure', async () => {
+  it('may expect a failure', async () => {
     const wrong =
       'apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: x, namespace: default, uid: u}\nspec: {size: 1, image: ""}\n'
     const input = { 'input-dir/namespaces/default/cache.example.com/memcacheds/x.yaml': wrong }
@@ -162,7 +162,7 @@ describe('a declarative test', () => {
     ['masks: [{pattern: "("}]\n', /is no pattern/],
     ['steps: [{name: ../x}]\n', /cannot be the name of a folder/],
     ['seed: lucky\n', /seed is "lucky"; it must be a whole number/],
-  ])('is broken, and says why, when it is written wrong: %j', async (text, why) => {
+  ])('is invalid, with the reason: %j', async (text, why) => {
     const folder = copyOf('creates', { 'test.yaml': head + text })
     expect(() => readTest(folder)).toThrow(why)
     const result = await runTest(folder, options)
@@ -170,8 +170,8 @@ describe('a declarative test', () => {
   })
 })
 
-describe('a declarative test of what never comes to rest', () => {
-  it('fails, and says after how many runs', async () => {
+describe('a declarative test that never rests', () => {
+  it('fails, and reports the number of runs', async () => {
     let runs = 0
     const load = (): Promise<Operator> => Promise.resolve(secretKeeper(() => ({ run: String(++runs) })))
     const text = `${head}until: quiet\nexpect: {requests: false}\n`
@@ -183,7 +183,7 @@ describe('a declarative test of what never comes to rest', () => {
   })
 })
 
-describe('chance in a declarative test', () => {
+describe('randomness in a declarative test', () => {
   const run = async (text: string, think: Parameters<typeof secretKeeper>[0]): Promise<string> => {
     const folder = copyOf('', {
       'test.yaml': head + text,
@@ -203,7 +203,7 @@ describe('chance in a declarative test', () => {
       .join('')
   }
 
-  it('follows from its seed', async () => {
+  it('derives from its seed', async () => {
     const think = (): Readonly<Record<string, string>> => ({
       password: randomUUID(),
       salt: randomBytes(8).toString('hex'),
@@ -217,7 +217,7 @@ describe('chance in a declarative test', () => {
     expect(first).not.toBe(second)
   })
 
-  it('makes the same certificates, byte for byte, which are good', async () => {
+  it('creates the same certificates, byte for byte, which are valid', async () => {
     const think = (): Readonly<Record<string, string>> => {
       const validity = { from: Date.UTC(2026, 0), until: Date.UTC(2027, 0) }
       const authority = createCertificateAuthority({ commonName: 'shop', ...validity })
@@ -246,7 +246,7 @@ describe('a declarative test of a program', () => {
   const input = { 'input-dir/namespaces/shop/core/configmaps.yaml': wish }
   const program = `binaryName: ${shell}\ntestName: t\ndescription: d\ntestType: ApplyConfiguration\n`
 
-  it('needs nothing but the format that others use', async () => {
+  it('needs only the upstream format', async () => {
     const folder = copyOf('', { 'test.yaml': program, ...input, 'expected-output/controller-results.yaml': '' })
     expect(titles(await runTest(folder, options))).toEqual([
       'different: controller-results.yaml',
@@ -256,7 +256,7 @@ describe('a declarative test of a program', () => {
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed' })
   })
 
-  it('can have steps, too: what it wants is carried out in between', async () => {
+  it('can have steps, too: its mutations are executed in between', async () => {
     const steps = `${program}env: {WHO: us}\nsteps:\n- name: first\n  expect:\n    requests: false\n    objects:\n    - {apiVersion: v1, kind: ConfigMap, metadata: {name: answer, namespace: shop}, data: {amount: "3", for: us}}\n- name: second\n  apply: more.yaml\n  expect:\n    requests: false\n    objects:\n    - {apiVersion: v1, kind: ConfigMap, metadata: {name: answer, namespace: shop}, data: {amount: "5"}}\n`
     const single =
       'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wish, namespace: shop, labels: {answer: wanted}}\ndata: {size: "5"}\n'
@@ -264,13 +264,13 @@ describe('a declarative test of a program', () => {
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
   })
 
-  it('is at rest when what it says changes nothing any more', async () => {
+  it('is at rest when its output changes nothing any more', async () => {
     const text = `${program}env: {WHO: us}\nuntil: quiet\nexpect:\n  requests: false\n`
     const folder = copyOf('', { 'test.yaml': text, ...input })
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
   })
 
-  it('fails when it goes on writing, and says after how many runs', async () => {
+  it('fails when it never stops writing, and reports the number of runs', async () => {
     // Another number in each run: that of its process.
     const restless = programOf(`case $1 in apply-configuration) ;; *) exec "${shell}" "$@" ;; esac
 place=$5/Configuration/Apply/namespaces/shop/core/configmaps
@@ -283,7 +283,7 @@ echo 'controllerResults: [{controllerName: a, status: Succeeded}]' >"$5/controll
     expect(titles(await runTest(folder, options))).toEqual(['it was still writing after 20 runs'])
   })
 
-  it('tells it the time, which controllers shall run, and where chance comes from', async () => {
+  it('passes time, controllers and seed to the program', async () => {
     const seen = path.join(copyOf('', { 'nothing.yaml': '' }), 'seen')
     const told = programOf(`[ "$1" = apply-configuration ] && echo "$MUSTER_SEED $*" >>"${seen}"\nexec "${shell}" "$@"`)
     const words = async (text: string): Promise<readonly string[]> => {
@@ -306,7 +306,7 @@ echo 'controllerResults: [{controllerName: a, status: Succeeded}]' >"$5/controll
     ])
   })
 
-  it('fails when the program hangs, and ends it', async () => {
+  it('fails when the program hangs, and kills it', async () => {
     const text = `${program}timeout: 300ms\nenv: {HOSTILE: hang}\n`
     const folder = copyOf('', { 'test.yaml': text, ...input, 'expected-output/controller-results.yaml': '' })
     const result = await runTest(folder, options)
@@ -315,7 +315,7 @@ echo 'controllerResults: [{controllerName: a, status: Succeeded}]' >"$5/controll
 })
 
 describe('a suite', () => {
-  it('runs as many tests at once as it is told to, and no more', async () => {
+  it('runs at most the given number of tests concurrently', async () => {
     const folder = path.dirname(copyOf(''))
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       mkdirSync(path.join(folder, name, 'input-dir'), { recursive: true })
@@ -342,7 +342,7 @@ describe('a suite', () => {
     expect(most).toBe(3)
   })
 
-  it('finds all tests below, keeps what came out, and reports them with counters that are true', async () => {
+  it('finds all tests below a folder, keeps the output, and reports correct counts', async () => {
     const folder = path.dirname(copyOf('creates'))
     cpSync(path.join(folder, 'test'), path.join(folder, 'nested/other'), { recursive: true })
     edit(path.join(folder, 'nested/other/test.yaml'), (text) => `${text}\nnonsense: 1\n`)

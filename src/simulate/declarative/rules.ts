@@ -9,9 +9,10 @@
  *     - fields: ['status.conditions[*].lastTransitionTime']
  *     - pattern: 'token-[a-z0-9]{5}'            anywhere in a text
  */
-import { MusterError } from '../../kube/errors.ts'
+import { simulateErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
-import type { ReadMutation } from '../../contract/output-reader.ts'
+import type { ReadMutation } from '../../contract/directory/output-reader.ts'
 
 interface RuleMask {
   /** `deployments`, `deployments.apps`; absent: every resource. */
@@ -125,10 +126,10 @@ function patternOf(text: string): RegExp {
   try {
     return new RegExp(text, 'gu')
   } catch (error) {
-    throw new MusterError('InvalidTest', `"${text}" is no pattern.`, { cause: error })
+    throw new MusterError(simulateErrors.InvalidTest, `"${text}" is no pattern.`, { cause: error })
   }
 }
 
 function invalid(problem: string): MusterError {
-  return new MusterError('InvalidTest', `${problem}.`)
+  return new MusterError(simulateErrors.InvalidTest, `${problem}.`)
 }

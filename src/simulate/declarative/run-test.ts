@@ -2,25 +2,27 @@
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { simulateErrors } from '../errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { kindOf, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { readYamlDocuments } from '../../kube/yaml.ts'
+import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { ControllerResult } from '../../contract/controller-results.ts'
+import type { ControllerResult } from '../../contract/directory/controller-results.ts'
 import { selectControllers } from '../../contract/controller-selection.ts'
-import { readInputs } from '../../contract/input-directory.ts'
-import { unspecifiedFolder } from '../../contract/mutation.ts'
-import { outputFiles, type PlacedFile, writeFiles } from '../../contract/output-directory.ts'
-import { type ReadMutation, readOutput, type ReadOutput } from '../../contract/output-reader.ts'
+import { readInputs } from '../../contract/directory/input-directory.ts'
+import { unspecifiedFolder } from '../../contract/declaration/mutation.ts'
+import { outputFiles, type PlacedFile, writeFiles } from '../../contract/directory/output-directory.ts'
+import { type ReadMutation, readOutput, type ReadOutput } from '../../contract/directory/output-reader.ts'
 import {
   fillOfflineServer,
   type OfflineServer,
   openOfflineServer,
   openOfflineWorld,
   type OfflineWorld,
-} from '../../contract/offline-world.ts'
+} from '../../contract/offline/offline-world.ts'
 import { mostRuns, neverQuiet, runBinary, runBinaryOn } from './binary.ts'
 import { compareOutputs, differing, type Discrepancy } from './comparison.ts'
 import { isIgnored } from './rules.ts'
@@ -242,7 +244,8 @@ async function resourceOf(
   { client }: OfflineServer,
 ): Promise<Resource> {
   const resource = await client.discovery.resourceFor(kindOf(object))
-  if (!resource) throw new MusterError('InvalidTest', `${object.kind} of ${object.apiVersion} is not served here.`)
+  if (!resource)
+    throw new MusterError(simulateErrors.InvalidTest, `${object.kind} of ${object.apiVersion} is not served here.`)
   return resource
 }
 
@@ -306,9 +309,10 @@ async function judgeObjects(step: TestStep, world: OfflineServer | undefined): P
 async function objectAt(object: UntypedObject, world: OfflineServer): Promise<UntypedObject | undefined> {
   const { name = '', namespace } = object.metadata
   try {
-    return await world.client.get(await resourceOf(object, world), { name, namespace })
+    const found = await world.client.get(await resourceOf(object, world), { name, namespace })
+    return found
   } catch (error) {
-    if (isMusterError(error, 'NotFound')) return undefined
+    if (isMusterError(error, clientErrors.NotFound)) return undefined
     throw error
   }
 }

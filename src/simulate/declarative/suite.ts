@@ -1,6 +1,7 @@
 /** Runs many declarative tests concurrently, and reports them in the order of their folders. */
 import path from 'node:path'
-import { MusterError } from '../../kube/errors.ts'
+import { simulateErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
 import { withSeeds } from '../environment/seeded-crypto.ts'
 import { findTests } from './test-file.ts'
@@ -16,7 +17,8 @@ interface SuiteOptions extends TestOptions {
 export async function runSuite(folder: string, options: SuiteOptions): Promise<readonly TestResult[]> {
   const { jobs = 4, onResult, outputFolder } = options
   const folders = findTests(folder)
-  if (folders.length === 0) throw new MusterError('InvalidTest', `there is no test.yaml in ${folder} or below it.`)
+  if (folders.length === 0)
+    throw new MusterError(simulateErrors.InvalidTest, `there is no test.yaml in ${folder} or below it.`)
   const results = new Map<string, TestResult>()
   const left = folders.values()
   const work = async (): Promise<void> => {

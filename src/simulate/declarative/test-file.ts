@@ -18,14 +18,16 @@
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../../system/error-code.ts'
-import { durationToMs, parseDuration } from '../../kube/duration.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
+import { simulateErrors } from '../errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { nearest } from '../../kube/nearest.ts'
-import { readYaml } from '../../kube/yaml.ts'
+import { nearest } from '../../kube/text/nearest.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { readNow } from '../../contract/commands.ts'
 import { readRules, type Rules } from './rules.ts'
-import { scalarText } from '../../contract/scalar-text.ts'
+import { scalarText } from '../../contract/text/scalar-text.ts'
 
 export interface DeclarativeTest {
   readonly name: string
@@ -81,7 +83,9 @@ export function findTests(folder: string): readonly string[] {
   try {
     entries = readdirSync(folder, { withFileTypes: true })
   } catch (error) {
-    throw new MusterError('InvalidTest', `${folder} cannot be read (${errorCode(error)}).`, { cause: error })
+    throw new MusterError(simulateErrors.InvalidTest, `${folder} cannot be read (${errorCode(error)}).`, {
+      cause: error,
+    })
   }
   const here = entries.some((entry) => entry.name === testFile && entry.isFile()) ? [folder] : []
   const below = entries
@@ -121,9 +125,10 @@ export function readTest(folder: string): DeclarativeTest {
     if (!isJsonObject(value)) throw invalid('it is no mapping')
     return readMapping(value, folder)
   } catch (error) {
-    if (isMusterError(error, 'InvalidYaml')) throw new MusterError('InvalidTest', error.message)
-    if (isMusterError(error)) throw new MusterError('InvalidTest', `${file}: ${error.message}`, { cause: error })
-    throw new MusterError('InvalidTest', `${file} cannot be read.`, { cause: error })
+    if (isMusterError(error, kubeErrors.InvalidYaml)) throw new MusterError(simulateErrors.InvalidTest, error.message)
+    if (isMusterError(error))
+      throw new MusterError(simulateErrors.InvalidTest, `${file}: ${error.message}`, { cause: error })
+    throw new MusterError(simulateErrors.InvalidTest, `${file} cannot be read.`, { cause: error })
   }
 }
 
@@ -249,5 +254,5 @@ function strings(value: Json, place: string): Readonly<Record<string, string>> {
 }
 
 function invalid(problem: string): MusterError {
-  return new MusterError('InvalidTest', `${problem}.`)
+  return new MusterError(simulateErrors.InvalidTest, `${problem}.`)
 }

@@ -2,12 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memcached } from '../../../test/examples.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { parsePlan } from '../faults/fault.ts'
-import { beginLife } from '../faults/life.ts'
+import { startSimulatedProcess } from '../faults/simulated-process.ts'
 import { samplesOf } from '../scorecard/sample.ts'
-import { installDeterministicGlobals, withDeterministicGlobals, type Within } from './deterministic-globals.ts'
-import { openSimulator, type Played } from '../faults/simulate.ts'
+import {
+  installDeterministicGlobals,
+  withDeterministicGlobals,
+  type Within,
+  withStandingClock,
+} from './deterministic-globals.ts'
+import { openSimulator, type PlanResult } from '../faults/simulate.ts'
 import { operatorSubject, runOn, type SimulatedSubject } from '../faults/subject.ts'
 import { simulatedTime, type SimulatedTime } from '../faults/time.ts'
 import { formatTrace } from '../faults/trace.ts'
@@ -15,12 +20,27 @@ import { formatTrace } from '../faults/trace.ts'
 function open(seed = 1): { readonly time: SimulatedTime; readonly within: Within } {
   onTestFinished(installDeterministicGlobals())
   const time = simulatedTime(5_000)
-  const { within } = beginLife(1, time, (clock) => withDeterministicGlobals(seed, clock))
+  const { within } = startSimulatedProcess(1, time, (clock) => withDeterministicGlobals(seed, clock))
   return { time, within }
 }
 
 describe('under deterministic globals', () => {
-  it('every clock is the simulation’s', async () => {
+  it('a task has the date of the simulation, timers that fire while it stands, and random values of its key', async () => {
+    const { time, within } = open()
+    const task = async (key: string): Promise<readonly unknown[]> => {
+      const run = async (): Promise<readonly unknown[]> => {
+        await sleep(2)
+        return [Date.now(), Math.random(), randomUUID()]
+      }
+      return await within(() => time.hold(withStandingClock(key, time)(run)))
+    }
+    const [one, other, same] = await Promise.all(['0a', '0b', '0a'].map(task))
+    expect(one![0]).toBe(5000)
+    expect(same).toEqual(one)
+    expect(other).not.toEqual(one)
+  })
+
+  it('every clock is that of the simulation', async () => {
     const { time, within } = open()
     const seen: unknown[] = []
     within(() => {
@@ -38,7 +58,7 @@ describe('under deterministic globals', () => {
     expect(seen).toEqual([5000, 5000, true, 5000, 7, 'tick', 'tick', 'slept', 5600, 'aborted', 'late', 6000])
   })
 
-  it('chance follows from the seed, across all that is awaited', async () => {
+  it('randomness derives from the seed, across every await', async () => {
     const draw = async (): Promise<readonly unknown[]> => {
       const first = [Math.random(), randomUUID(), randomBytes(4).toString('hex'), crypto.randomUUID()]
       await Promise.resolve()
@@ -50,7 +70,7 @@ describe('under deterministic globals', () => {
     expect(drawn[2]).not.toEqual(drawn[0])
   })
 
-  it('nobody else is', async () => {
+  it('other code is not affected', async () => {
     const all = (): readonly unknown[] => [
       Date,
       setTimeout,
@@ -68,8 +88,8 @@ describe('under deterministic globals', () => {
   })
 })
 
-describe('an operator that helps itself to time and chance', () => {
-  /** It writes something whose name, content and moment nobody gave it. */
+describe('an operator that uses time and randomness directly', () => {
+  /** It writes an object whose name, content and time come from the global clock and randomness. */
   const wayward = async (): Promise<SimulatedSubject> => ({
     ...(await operatorSubject(() => memcached)),
     spawn: () => async (around) => {
@@ -92,20 +112,20 @@ describe('an operator that helps itself to time and chance', () => {
     },
   })
 
-  it('goes the same way each time it is played with the same seed, byte for byte', async () => {
-    const play = async (seed: number): Promise<Played> => {
+  it('behaves identically with the same seed, byte for byte', async () => {
+    const runPlan = async (seed: number): Promise<PlanResult> => {
       const simulator = await openSimulator({
         subject: await wayward(),
         sample: samplesOf(memcached),
         workloads: false,
         seed,
       })
-      return await simulator.play(parsePlan('create: crash@1'))
+      return await simulator.runPlan(parsePlan('create: crash@1'))
     }
-    const [first, second, other] = [await play(1), await play(1), await play(2)]
+    const [first, second, other] = [await runPlan(1), await runPlan(1), await runPlan(2)]
     expect(formatTrace(first.run.trace)).toContain('create configmaps default/wayward-')
     expect(formatTrace(second.run.trace)).toBe(formatTrace(first.run.trace))
-    expect(second.failings).toEqual(first.failings)
+    expect(second.violations).toEqual(first.violations)
     expect(formatTrace(other.run.trace)).not.toBe(formatTrace(first.run.trace))
   }, 60_000)
 })

@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { setInterval as tickEvery, setTimeout as sleepFor } from 'node:timers/promises'
-import type { Clock, Timer } from '../../clock/clock.ts'
+import { type Clock, sleepOn, type Timer } from '../../clock/clock.ts'
 import { installSeeds, openSource, type SeedSource, withSource } from './seeded-crypto.ts'
 
 /** Runs code in the context of a process. */
@@ -21,6 +21,19 @@ const clocks = new AsyncLocalStorage<Clock>()
 export function withDeterministicGlobals(seed: number, clock: Clock): Within {
   const source: SeedSource = openSource(seed)
   return (work) => clocks.run(clock, () => withSource(source, work))
+}
+
+/**
+ * The context of a task, for which the simulation stops: its date is that of the process, its timers are real, since no other
+ * would fire, and its random values depend on its key alone.
+ */
+export function withStandingClock(key: string, clock: Clock): Within {
+  const after: Clock['after'] = (ms, fire) => {
+    const timer = real.setTimeout(fire, ms)
+    return { cancel: () => real.clearTimeout(timer) }
+  }
+  const standing: Clock = { now: () => clock.now(), after, sleep: (ms, signal) => sleepOn(after, ms, signal) }
+  return withDeterministicGlobals(Number.parseInt(key.slice(0, 8), 16), standing)
 }
 
 let users = 0

@@ -39,8 +39,8 @@ const draw = async (): Promise<string> => {
   ].join()
 }
 
-describe('seeded chance', () => {
-  it('is the same for the same seed, side by side with others, and another for another', async () => {
+describe('seeded randomness', () => {
+  it('is the same for the same seed, concurrently with others, and differs for another', async () => {
     const [a, b, c] = await Promise.all([withSeed(7, draw), withSeed(7, draw), withSeed(8, draw)])
     expect(a).toBe(b)
     expect(a).not.toBe(c)
@@ -51,7 +51,7 @@ describe('seeded chance', () => {
     ['ec', { namedCurve: 'P-256' }],
     ['ec', { namedCurve: 'P-384' }],
     ['ed25519', {}],
-  ] as const)('makes %s keys that work', async (type, options) => {
+  ] as const)('creates %s keys that work', async (type, options) => {
     const pair = () => Promise.resolve(generateKeyPairSync(type as 'rsa', options as { modulusLength: number }))
     const { privateKey, publicKey } = await withSeed(1, pair)
     const again = await withSeed(1, pair)
@@ -84,7 +84,7 @@ describe('seeded chance', () => {
       { name: 'RSASSA-PKCS1-v1_5', modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' },
       { name: 'RSASSA-PKCS1-v1_5' },
     ],
-  ])('goes for the keys and signatures of the web, too: %j', async (algorithm, how) => {
+  ])('covers keys and signatures of Web Crypto: %j', async (algorithm, how) => {
     const { subtle } = crypto
     const data = Buffer.from('x')
     const make = async (): Promise<string> => {
@@ -105,7 +105,7 @@ describe('seeded chance', () => {
     expect(await drawn()).not.toBe(await drawn())
   })
 
-  it('is over when the test is: outside nothing is seeded', async () => {
+  it('ends with the test: outside nothing is seeded', async () => {
     await withSeed(1, draw)
     expect(randomBytes(16).equals(randomBytes(16))).toBe(false)
     const inside = await withSeed(1, () => Promise.resolve(randomBytes(8).toString('hex')))
@@ -114,7 +114,7 @@ describe('seeded chance', () => {
 })
 
 /** RFC 6979, A.2.5 and A.2.6: the message is "sample". */
-describe('a signature without chance', () => {
+describe('a deterministic signature', () => {
   it.each([
     {
       crv: 'P-256',
@@ -134,7 +134,7 @@ describe('a signature without chance', () => {
       r: '94EDBB92A5ECB8AAD4736E56C691916B3F88140666CE9FA73D64C4EA95AD133C81A648152E44ACF96E36DD1E80FABE46',
       s: '99EF4AEB15F178CEA1FE40DB2603138F130E740A19624526203B6351D0A3A94FA329C145786E679E7B82C71A38628AC8',
     },
-  ])('is the one of the standard, for $crv', ({ crv, hash, d, x, y, r, s }) => {
+  ])('equals that of the standard, for $crv', ({ crv, hash, d, x, y, r, s }) => {
     const part = (hex: string): string => Buffer.from(hex, 'hex').toString('base64url')
     const key = createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv, d: part(d), x: part(x), y: part(y) } })
     const signature = fixedSignature(hash, Buffer.from('sample'), key, 'ieee-p1363')

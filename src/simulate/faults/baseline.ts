@@ -1,19 +1,20 @@
 /**
- * The baseline of a simulation: what all runs share. The operator's kinds are installed once, each scene runs once
- * without faults, and its end is the start of the scenes that follow it.
+ * The baseline of a simulation: what all runs share. The operator's kinds are installed once, each scenario runs once
+ * without faults, and its end is the start of the scenarios that follow it.
  */
-import { createRecall, type Recall } from '../../kube/recall.ts'
+import { createRecall, type Recall } from './recall.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { seededRandom } from '../../clock/random.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { simulateErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { openCluster, type Snapshot } from './cluster.ts'
 import { type EndStateMask, maskOf } from './end-state.ts'
 import type { Fault } from './fault.ts'
-import { type MakeOutside, type SimulatedRun, type SimulatedRunOptions, runScene } from './run.ts'
-import type { Scene } from './scene.ts'
+import { type MakeOutside, type SimulatedRun, type SimulatedRunOptions, runScenario } from './run.ts'
+import type { Scenario } from './scenario.ts'
 import type { SimulatedSubject } from './subject.ts'
 
 interface BaselineOptions {
@@ -25,9 +26,9 @@ interface BaselineOptions {
   readonly recall?: Recall | undefined
 }
 
-/** A scene without faults. */
+/** A scenario without faults. */
 export interface BaselineRun {
-  readonly scene: Scene
+  readonly scenario: Scenario
   readonly from: Snapshot
   readonly run: SimulatedRun
   /** Random values, which are not compared. */
@@ -37,8 +38,12 @@ export interface BaselineRun {
 export interface Baseline {
   readonly subject: SimulatedSubject
   readonly seed: number
-  reference(scene: Scene): Promise<BaselineRun>
-  play(reference: BaselineRun, faults: readonly Fault[], onHalt?: SimulatedRunOptions['onHalt']): Promise<SimulatedRun>
+  reference(scenario: Scenario): Promise<BaselineRun>
+  runPlan(
+    reference: BaselineRun,
+    faults: readonly Fault[],
+    onHalt?: SimulatedRunOptions['onHalt'],
+  ): Promise<SimulatedRun>
 }
 
 const crds: Resource = {
@@ -56,29 +61,44 @@ export async function openBaseline(options: BaselineOptions): Promise<Baseline> 
   const recall = options.recall ?? createRecall()
   const references = new Map<string, Promise<BaselineRun>>()
 
-  const find = async (scene: Scene): Promise<BaselineRun> => {
-    const before = scene.after === undefined ? undefined : await references.get(scene.after)
-    const from = scene.after === undefined ? empty : before?.run.snapshot
-    if (!from) throw new MusterError('InvalidPlan', `scene ${scene.name} follows ${scene.after}, which was not played.`)
-    const play = (own: number): Promise<SimulatedRun> =>
-      runScene({ subject, scene, faults: [], from, seed: own, workloads, outside, answers, recall, observes: true })
+  const find = async (scenario: Scenario): Promise<BaselineRun> => {
+    const before = scenario.after === undefined ? undefined : await references.get(scenario.after)
+    const from = scenario.after === undefined ? empty : before?.run.snapshot
+    if (!from)
+      throw new MusterError(
+        simulateErrors.InvalidPlan,
+        `scenario ${scenario.name} follows ${scenario.after}, which was not run.`,
+      )
+    const runPlan = (own: number): Promise<SimulatedRun> =>
+      runScenario({
+        subject,
+        scenario,
+        faults: [],
+        from,
+        seed: own,
+        workloads,
+        outside,
+        answers,
+        recall,
+        observes: true,
+      })
     // A warm-up: modules that load lazily take real time, which must not show in a trace.
-    const other = await play(seed + 1)
-    const run = await play(seed)
-    // A value that was random in the previous scene stays so.
-    return { scene, from, run, mask: new Set([...(before?.mask ?? []), ...maskOf(run.end, other.end)]) }
+    const other = await runPlan(seed + 1)
+    const run = await runPlan(seed)
+    // A value that was random in the previous scenario stays so.
+    return { scenario, from, run, mask: new Set([...(before?.mask ?? []), ...maskOf(run.end, other.end)]) }
   }
 
   return {
     subject,
     seed,
-    reference(scene) {
-      let known = references.get(scene.name)
-      if (!known) references.set(scene.name, (known = find(scene)))
+    reference(scenario) {
+      let known = references.get(scenario.name)
+      if (!known) references.set(scenario.name, (known = find(scenario)))
       return known
     },
-    play: ({ scene, from }, faults, onHalt) =>
-      runScene({ subject, scene, faults, from, seed, workloads, outside, answers, recall, onHalt }),
+    runPlan: ({ scenario, from }, faults, onHalt) =>
+      runScenario({ subject, scenario, faults, from, seed, workloads, outside, answers, recall, onHalt }),
   }
 }
 

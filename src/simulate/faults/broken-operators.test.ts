@@ -5,7 +5,7 @@ import { openSimulator, shrink, type Simulator } from './simulate.ts'
 import { sample } from '../../../test/broken-operators/bare.ts'
 import { intermediateState } from '../../../test/broken-operators/intermediate-state.ts'
 import { lostLeases } from '../../../test/broken-operators/lost-leases.ts'
-import { expectToPass, howMany } from '../../../test/plans.ts'
+import { expectToPass, howMany } from '../../../test/fault-plans.ts'
 import { promises } from '../../../test/broken-operators/promises.ts'
 import type { Specimen } from '../../../test/broken-operators/specimen.ts'
 import { views } from '../../../test/broken-operators/views.ts'
@@ -28,15 +28,15 @@ function groupsOf({ shownBy }: Specimen): readonly string[] {
 async function find(simulator: Simulator, { law, says }: Specimen, kind: FaultKind | undefined): Promise<string> {
   for await (const plan of simulator.plans([kind ? faultTable[kind].group : 'walk'])) {
     if (plan.faults[0]?.kind !== kind) continue
-    const { failings } = await simulator.play(plan)
-    const found = failings.filter((one) => one.law === law && says.test(one.text))
+    const { violations } = await simulator.runPlan(plan)
+    const found = violations.filter((one) => one.law === law && says.test(one.text))
     if (found.length > 0) return formatPlan(await shrink(simulator, plan, found))
   }
   return 'not found'
 }
 
 describe('the broken operators', () => {
-  it('are at least twenty, each of another name', () => {
+  it('are at least twenty, with distinct names', () => {
     expect(specimens.length).toBeGreaterThanOrEqual(20)
     expect(new Set(specimens.map(({ name }) => name)).size).toBe(specimens.length)
   })
@@ -52,7 +52,7 @@ describe('the broken operators', () => {
     'field removed from the CR but not from the child',
     'name reuse',
     'non-idempotent create',
-  ])('have the one that everybody knows: %s', (name) => {
+  ])('include the well-known bug: %s', (name) => {
     expect(specimens.map((one) => one.name)).toContain(name)
   })
 
@@ -74,11 +74,11 @@ describe('the broken operators', () => {
     ['Acto: error state', 1],
     ['Acto: status condition', 2],
     ['Acto: stability', 2],
-  ])('have those of the class %s: at least %d', (name, count) => {
+  ])('include the class %s: at least %d', (name, count) => {
     expect(specimens.filter((one) => one.class.includes(name)).length).toBeGreaterThanOrEqual(count)
   })
 
-  it('need every fault: each alone shows one of them', () => {
+  it('need every fault: each fault alone reveals one of them', () => {
     const needed = new Set(specimens.flatMap(({ shownBy = [] }) => shownBy))
     expect(Object.keys(faultTable).filter((kind) => !needed.has(kind as FaultKind))).toEqual([])
   })
@@ -94,7 +94,7 @@ describe('the simulator', () => {
       }
     }, 60_000)
 
-    it(`lets ${howMany} the plans of what is corrected pass: ${specimen.name}`, async () => {
+    it(`passes ${howMany} plans of the fixed version: ${specimen.name}`, async () => {
       const isMeant = (plan: string): boolean => !specimen.notMeantFor?.test(plan)
       await expectToPass(await open(specimen, true), { sample: 8, groups: groupsOf(specimen), isMeant })
     }, 600_000)

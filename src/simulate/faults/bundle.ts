@@ -1,9 +1,9 @@
 /**
- * A bundle: plans that share one run. If a scene begins like another one, a run of the longer scene with the same
+ * A bundle: plans that share one run. If a scenario begins like another one, a run of the longer scenario with the same
  * faults includes the run of the shorter one. So it runs once, and is judged at both ends.
  */
 import { formatFault, type FaultPlan } from './fault.ts'
-import type { Scene } from './scene.ts'
+import type { Scenario } from './scenario.ts'
 
 export interface Bundle {
   /** The plan that runs. */
@@ -13,10 +13,10 @@ export interface Bundle {
 }
 
 /** Each bundle in the position of its first plan. */
-export function bundlesOf(plans: readonly FaultPlan[], scenes: readonly Scene[]): readonly Bundle[] {
-  const byName = new Map(scenes.map((scene) => [scene.name, scene]))
+export function bundlesOf(plans: readonly FaultPlan[], scenarios: readonly Scenario[]): readonly Bundle[] {
+  const byName = new Map(scenarios.map((scenario) => [scenario.name, scenario]))
   const beginsAs = (plan: FaultPlan, shorter: FaultPlan): boolean =>
-    isPart(shorter) && sceneBeginsAs(byName.get(plan.scene), byName.get(shorter.scene))
+    isPart(shorter) && scenarioBeginsAs(byName.get(plan.scenario), byName.get(shorter.scenario))
   /** By the longest plan. */
   const bundles = new Map<FaultPlan, FaultPlan[]>()
   const longestOf = new Map<FaultPlan, FaultPlan>()
@@ -31,19 +31,20 @@ export function bundlesOf(plans: readonly FaultPlan[], scenes: readonly Scene[])
     if (bundle) bundle.push(plan)
     else bundles.set(longest, [plan])
   }
-  const stepsOf = ({ scene }: FaultPlan): number => byName.get(scene)?.steps.length ?? 0
+  const stepsOf = ({ scenario }: FaultPlan): number => byName.get(scenario)?.steps.length ?? 0
   return [...bundles].map(([longest, those]) => ({
     longest,
     plans: those.toSorted((one, other) => stepsOf(one) - stepsOf(other)),
   }))
 }
 
-/** A fault at the end of a scene, or one that brings the next step forward, differs in a longer scene. */
+/** A fault at the end of a scenario, or one that brings the next step forward, differs in a longer scenario. */
 function isPart({ faults }: FaultPlan): boolean {
   return faults.length > 0 && faults.every(({ kind, at }) => at !== 'rest' && kind !== 'hurry')
 }
 
-export function sceneBeginsAs(scene: Scene | undefined, shorter: Scene | undefined): boolean {
-  if (!scene || !shorter || scene.after !== shorter.after || scene.steps.length <= shorter.steps.length) return false
-  return shorter.steps.every((step, index) => step === scene.steps[index])
+export function scenarioBeginsAs(scenario: Scenario | undefined, shorter: Scenario | undefined): boolean {
+  if (!scenario || !shorter || scenario.after !== shorter.after || scenario.steps.length <= shorter.steps.length)
+    return false
+  return shorter.steps.every((step, index) => step === scenario.steps[index])
 }

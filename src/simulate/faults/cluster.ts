@@ -3,7 +3,7 @@
  * time of a snapshot, and shares its objects, which are immutable. So a thousand runs can start from one state without
  * replaying the way to it.
  */
-import { recallIdentity, noRecall, type Recall } from '../../kube/recall.ts'
+import { recallIdentity, noRecall, type Recall } from './recall.ts'
 import { createServer } from '../../apiserver/server/server.ts'
 import { simulatedNodes, simulatedWorkloads } from '../../apiserver/simulated/simulation.ts'
 import type { JsonObject } from '../../kube/json.ts'
@@ -59,7 +59,7 @@ export function openCluster({ seed, from, workloads, recall = noRecall }: Cluste
   // New uids never collide with those of the snapshot, which were drawn at another revision.
   const clusterRandom = openClusterRandom(seed, () => state?.storage.revision ?? 0)
   const { server, restore, stop } = createServer(
-    { clock: time, random: clusterRandom, recall, workloads: hold, bookmarkMs },
+    { clock: time, random: clusterRandom, workloads: hold, bookmarkMs },
     writePath,
   )
   const { storage } = state!

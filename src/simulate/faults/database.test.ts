@@ -1,7 +1,7 @@
-/** The whole life of the database example, its sidecar played: `examples/database/outside.ts`. */
+/** The whole life cycle of the database example, with a simulated sidecar: `examples/database/outside.ts`. */
 import { describe, expect, it } from 'vitest'
 import { database, databaseStaging } from '../../../test/examples.ts'
-import { expectToPass, howMany } from '../../../test/plans.ts'
+import { expectToPass, howMany } from '../../../test/fault-plans.ts'
 import { parsePlan } from './fault.ts'
 import { openSimulator, type Simulator } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
@@ -19,9 +19,9 @@ const sharedWithPods = (): Promise<Simulator> => (lively ??= open(true))
 describe('the database example', () => {
   it('starts, is backed up, ends and starts again in the simulation', async () => {
     const simulator = await sharedWithPods()
-    const endOf = async (scene: string) => {
-      const { run, failings } = await simulator.play(parsePlan(scene))
-      expect(failings).toEqual([])
+    const endOf = async (scenario: string) => {
+      const { run, violations } = await simulator.runPlan(parsePlan(scenario))
+      expect(violations).toEqual([])
       return { ...run.outside, ...run.done }
     }
     await expect(endOf('create')).resolves.toEqual({ running: ['default/sample'], actions: [] })
@@ -46,22 +46,22 @@ describe('the database example', () => {
     ['back spec.tokenFrom', 'who was not let in did not mend what kept it out'],
   ]
   for (const [plan, why] of found) {
-    it(`passes ${plan}, where once ${why}`, async () => {
-      expect((await (await shared()).play(parsePlan(plan))).failings).toEqual([])
+    it(`passes ${plan}, a regression: ${why}`, async () => {
+      expect((await (await shared()).runPlan(parsePlan(plan))).violations).toEqual([])
     }, 120_000)
   }
 
-  it('passes change: remove@rest=statefulsets.apps where pods live, where once its other objects were made anew, too', async () => {
+  it('passes change: remove@rest=statefulsets.apps with pods, a regression: its other objects were recreated, too', async () => {
     const plan = parsePlan('change: remove@rest=statefulsets.apps default/sample')
-    expect((await (await sharedWithPods()).play(plan)).failings).toEqual([])
+    expect((await (await sharedWithPods()).runPlan(plan)).violations).toEqual([])
   }, 120_000)
 
-  it('passes end and start: remove@6 of its CR where pods live, where once it waited for a start that nobody wanted', async () => {
+  it('passes end and start: remove@6 of its CR with pods, a regression: it waited for an undesired start', async () => {
     const plan = parsePlan('end and start: remove@6=databases.db.example.com default/sample')
-    expect((await (await sharedWithPods()).play(plan)).failings).toEqual([])
+    expect((await (await sharedWithPods()).runPlan(plan)).violations).toEqual([])
   }, 120_000)
 
-  it(`passes ${howMany} its plans where pods live`, async () => {
+  it(`passes ${howMany} its plans with pods`, async () => {
     await expectToPass(await sharedWithPods(), { sample: 6, groups: ['leaders'] })
   }, 900_000)
 

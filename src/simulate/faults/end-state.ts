@@ -4,7 +4,7 @@
  * are detected, not declared.
  */
 import type { Storage, StoredObject } from '../../apiserver/storage/storage.ts'
-import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 
 /** By object, `configmaps default/sample`: each field with a value, by its path. */
@@ -14,9 +14,9 @@ export type EndState = ReadonlyMap<string, ReadonlyMap<string, string>>
 export type EndStateMask = ReadonlySet<string>
 
 /** What a user added, to see whether it is kept. */
-export const foreignKey = 'simulation.example.com/somebody'
+export const foreignKey = 'simulation.example.com/another-manager'
 /** As a key without a slash. */
-export const foreignEntry = 'added-by-somebody'
+export const foreignEntry = 'added-by-another-manager'
 
 export function endStateName(table: string, { metadata: { namespace, name } }: StoredObject): string {
   return `${table} ${namespace === undefined ? '' : `${namespace}/`}${name}`
@@ -100,15 +100,21 @@ function ownFieldsOf(object: StoredObject, isCr: boolean): ReadonlyMap<string, s
   return fields
 }
 
-/** The status of a CR; whether it has observed its newest generation, not which one that is. */
+/** The status of a CR; whether it has observed its newest generation, not which one that is: in all parts of it. */
 function reported(status: Json | undefined, generation: number): Json {
   if (!isJsonObject(status)) return {}
   const seen = (value: Json | undefined): Json => (value === generation ? 'the newest' : 'an older one')
-  const { conditions, observedGeneration, lifecycle, ...rest } = status
+  const seenIn = (part: Json): Json => {
+    if (isJsonArray(part)) return part.map(seenIn)
+    if (!isJsonObject(part)) return part
+    return Object.fromEntries(
+      Object.entries(part).map(([name, value]) => [name, name === 'observedGeneration' ? seen(value) : seenIn(value!)]),
+    )
+  }
+  const { conditions, lifecycle, ...rest } = status
   return {
-    ...rest,
+    ...(seenIn(rest) as JsonObject),
     ...(lifecycle !== undefined && { lifecycle: withoutStory(lifecycle) }),
-    ...(observedGeneration !== undefined && { observedGeneration: seen(observedGeneration) }),
     conditions: isJsonArray(conditions)
       ? Object.fromEntries(
           conditions.filter(isJsonObject).map((condition) => {

@@ -11,22 +11,22 @@ const faults: fc.Arbitrary<Fault> = fc
   .map(({ kind, at, value }) => (value === undefined ? { kind, at } : { kind, at, value }))
 
 describe('a plan', () => {
-  it('is the same after it was written and read', () => {
+  it('round-trips as text', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('create', 'delete and create again'),
         fc.array(faults, { maxLength: 4 }),
-        (scene, list) => {
-          const plan = { scene, faults: list }
+        (scenario, list) => {
+          const plan = { scenario, faults: list }
           expect(parsePlan(formatPlan(plan))).toEqual(plan)
         },
       ),
     )
   })
 
-  it('says what is wrong with it', () => {
+  it('explains what is invalid', () => {
     expect(() => parsePlan('create: crsh@1')).toThrow('Did you mean "crash"?')
     expect(() => parsePlan('create: crash')).toThrow('"crash" is no fault')
-    expect(() => parsePlan('  ')).toThrow('names no scene')
+    expect(() => parsePlan('  ')).toThrow('names no scenario')
   })
 })

@@ -1,10 +1,11 @@
 /**
  * A fault: something that goes wrong at one point of a run. Points are counted: the third write that the operator
- * sends, the fifth event that reaches its caches, or `rest`, when all work is done. A plan is a scene with its faults,
+ * sends, the fifth event that reaches its caches, or `rest`, when all work is done. A plan is a scenario with its faults,
  * and both have a text form, so that a failure can be replayed from one line: `change: crash@3, lose@e5`.
  */
-import { MusterError } from '../../kube/errors.ts'
-import { nearest } from '../../kube/nearest.ts'
+import { simulateErrors } from '../errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 
 export type FaultKind =
   | 'crash-before'
@@ -42,7 +43,7 @@ export interface Fault {
 }
 
 export interface FaultPlan {
-  readonly scene: string
+  readonly scenario: string
   readonly faults: readonly Fault[]
 }
 
@@ -132,7 +133,7 @@ export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
     help: 'another client changes, empties and removes each field of this object that the operator owns, one by one, each at rest',
   },
   add: { on: 'write', group: 'person', help: 'a user adds fields to this object that are not the operator’s' },
-  hurry: { on: 'write', group: 'person', help: 'the next step of the scene does not wait: it is done here' },
+  hurry: { on: 'write', group: 'person', help: 'the next step of the scenario does not wait: it is done here' },
 }
 
 export const faultGroups: readonly string[] = [
@@ -146,17 +147,17 @@ export function formatFault({ kind, at, value }: Fault): string {
   return `${kind}@${point}${value === undefined ? '' : `=${value}`}`
 }
 
-export function formatPlan({ scene, faults }: FaultPlan): string {
-  return faults.length === 0 ? scene : `${scene}: ${faults.map(formatFault).join(', ')}`
+export function formatPlan({ scenario, faults }: FaultPlan): string {
+  return faults.length === 0 ? scenario : `${scenario}: ${faults.map(formatFault).join(', ')}`
 }
 
 /** @throws InvalidPlan */
 export function parsePlan(text: string): FaultPlan {
   const colon = text.indexOf(': ')
-  const [scene, rest] = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 2)]
-  if (scene.trim() === '') throw new MusterError('InvalidPlan', `"${text}" names no scene.`)
+  const [scenario, rest] = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 2)]
+  if (scenario.trim() === '') throw new MusterError(simulateErrors.InvalidPlan, `"${text}" names no scenario.`)
   const faults = rest.trim() === '' ? [] : rest.split(',').map((one) => parseFault(one.trim()))
-  return { scene: scene.trim(), faults }
+  return { scenario: scenario.trim(), faults }
 }
 
 function parseFault(text: string): Fault {
@@ -164,7 +165,7 @@ function parseFault(text: string): Fault {
   if (!Object.hasOwn(faultTable, kind)) {
     const near = nearest(kind, Object.keys(faultTable))
     const hint = near === undefined ? 'It is FAULT@POINT or FAULT@POINT=VALUE.' : `Did you mean "${near}"?`
-    throw new MusterError('InvalidPlan', `"${text}" is no fault. ${hint}`)
+    throw new MusterError(simulateErrors.InvalidPlan, `"${text}" is no fault. ${hint}`)
   }
   const at = point === 'rest' ? point : Number(point.replace('e', ''))
   return { kind: kind as FaultKind, at, ...(value !== undefined && { value }) }

@@ -1,20 +1,20 @@
-/** Each fault does what it says, and nothing else: shown by what the process hears on its wire, and what the server stored. */
+/** Each fault does what it says, and nothing else: shown by what the process hears on its connection, and what the server stored. */
 import { describe, expect, it } from 'vitest'
-import { App, app, appOperator } from '../../../test/kit.ts'
+import { App, app, appOperator } from '../../../test/app-operator.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
 import type { Transport, TransportResponse } from '../../transport/transport.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { ConfigMap, Secret } from '../../operator/kinds.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { faultTable, formatPlan, parsePlan } from './fault.ts'
-import type { Failing } from './judge.ts'
+import type { Violation } from './judge.ts'
 import type { SimulatedRun } from './run.ts'
 import { openSimulator, type Simulator } from './simulate.ts'
 import { operatorSubject, runOn, type SimulatedSubject } from './subject.ts'
 import { bytesOf, type RawEvent, readWatchLines } from './watch-lines.ts'
 
-/** Something that went over the wire of a process, as that process saw it. */
+/** Something that went over the connection of a process, as that process saw it. */
 interface Heard {
   readonly process: number
   /** By the clock of the process. */
@@ -29,7 +29,7 @@ interface Heard {
 
 /** Keeps a ConfigMap for each App: two writes when one is created, the ConfigMap and the status. */
 const operator = appOperator({
-  resources: [defineDependent({ for: App, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }) })],
+  dependents: [defineDependent({ for: App, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }) })],
 })
 
 const listening = (transport: Transport, hear: (heard: Omit<Heard, 'process' | 'at'>) => void): Transport => ({
@@ -73,7 +73,7 @@ const listening = (transport: Transport, hear: (heard: Omit<Heard, 'process' | '
 
 interface Listened {
   readonly run: SimulatedRun
-  readonly failings: readonly Failing[]
+  readonly violations: readonly Violation[]
   readonly heard: readonly Heard[]
   /** What the process heard, by its number. */
   readonly by: (process: number) => readonly Heard[]
@@ -98,15 +98,15 @@ async function open(): Promise<(plan: string) => Promise<Listened>> {
   const simulator: Simulator = await openSimulator({ subject, sample: [app('sample')], workloads: false, mixed: 0 })
   return async (text) => {
     const plan = parsePlan(text)
-    // How it goes when nothing goes wrong is found out first: nobody listens to that.
-    await simulator.play({ ...plan, faults: [] })
+    // The simulator runs the scenario without faults first; the test discards what it records there.
+    await simulator.runPlan({ ...plan, faults: [] })
     heard.length = 0
     processes = 0
-    const { run, failings } = await simulator.play(plan)
+    const { run, violations } = await simulator.runPlan(plan)
     const all = [...heard]
     return {
       run,
-      failings,
+      violations,
       heard: all,
       by: (number) => all.filter(({ process }) => process === number),
       events: all.flatMap((one) =>
@@ -117,18 +117,18 @@ async function open(): Promise<(plan: string) => Promise<Listened>> {
 }
 
 let opened: ReturnType<typeof open> | undefined
-async function play(plan: string): Promise<Listened> {
-  const played = await (await (opened ??= open()))(plan)
-  expect(played.run.unstruck).toEqual([])
-  expect(played.failings).toEqual([])
-  return played
+async function runPlan(plan: string): Promise<Listened> {
+  const result = await (await (opened ??= open()))(plan)
+  expect(result.run.unreached).toEqual([])
+  expect(result.violations).toEqual([])
+  return result
 }
 
 const versionOf = ({ object }: { readonly object: UntypedObject }): number => Number(object.metadata.resourceVersion)
 const textIn = ({ object }: { readonly object: UntypedObject }): string =>
   ((object['spec'] ?? object['data']) as { readonly text: string }).text
 
-/** When it was noted, in milliseconds since the scene began, and what. */
+/** When it was noted, in milliseconds since the scenario began, and what. */
 function noted(run: SimulatedRun, pattern: RegExp): { readonly at: number; readonly match: RegExpExecArray } {
   for (const { at, text } of run.trace) {
     const match = pattern.exec(text)
@@ -167,32 +167,37 @@ describe('a fault of a write', () => {
     ],
   ]
 
-  it.each(fates)('%s: whether it is stored, what the process hears, and who goes on', async (fault, fate) => {
-    const { run, by } = await play(`create: ${fault}`)
-    const [first, second] = run.writes
-    const answers = by(1).flatMap(({ text }) => /^PATCH configmaps\/sample(?:: | fails: )(\w+)$/.exec(text)?.[1] ?? [])
-    expect({
-      status: first!.status,
-      isStored: second!.revision > first!.revision,
-      hears: answers.slice(0, 1),
-      next: `${second!.request.process}: ${second!.request.verb} ${second!.request.resource!.plural}${second!.request.subresource && `/${second!.request.subresource}`} default/${second!.request.target!.name}`,
-    }).toEqual(fate)
-    // Whoever crashed says nothing more, and only then is there another one.
-    const isCrash = fault.startsWith('crash')
-    expect(new Set(run.writes.map(({ request }) => request.process))).toEqual(
-      new Set(fault === 'crash-before@1' || fault === 'crash@1' || fault === 'crash-after@1' ? [1, 2] : [1]),
-    )
-    expect(by(2).length > 0).toBe(isCrash)
-  })
+  it.each(fates)(
+    '%s: whether it is stored, what the process receives, and which process continues',
+    async (fault, fate) => {
+      const { run, by } = await runPlan(`create: ${fault}`)
+      const [first, second] = run.writes
+      const answers = by(1).flatMap(
+        ({ text }) => /^PATCH configmaps\/sample(?:: | fails: )(\w+)$/.exec(text)?.[1] ?? [],
+      )
+      expect({
+        status: first!.status,
+        isStored: second!.revision > first!.revision,
+        hears: answers.slice(0, 1),
+        next: `${second!.request.process}: ${second!.request.verb} ${second!.request.resource!.plural}${second!.request.subresource && `/${second!.request.subresource}`} default/${second!.request.target!.name}`,
+      }).toEqual(fate)
+      // A crashed process sends no more requests, and its successor starts only after the crash.
+      const isCrash = fault.startsWith('crash')
+      expect(new Set(run.writes.map(({ request }) => request.process))).toEqual(
+        new Set(fault === 'crash-before@1' || fault === 'crash@1' || fault === 'crash-after@1' ? [1, 2] : [1]),
+      )
+      expect(by(2).length > 0).toBe(isCrash)
+    },
+  )
 
-  it('are all another fate', () => {
+  it('are all distinct', () => {
     const texts = fates.map(([, fate]) => JSON.stringify(fate))
     expect(new Set(texts).size).toBe(fates.length)
   })
 
-  it('silent: the time-out is long in coming, and an answer that is lost is heard of at once', async () => {
+  it('silent: the timeout takes long, while a lost response is reported at once', async () => {
     const waitOf = async (fault: string): Promise<number> => {
-      const { by } = await play(`create: ${fault}`)
+      const { by } = await runPlan(`create: ${fault}`)
       const asked = by(1).find(({ text }) => text === 'asks PATCH configmaps/sample')!
       return by(1).find(({ text }) => text.startsWith('PATCH configmaps/sample fails'))!.at - asked.at
     }
@@ -200,8 +205,8 @@ describe('a fault of a write', () => {
     expect(await waitOf('unheard@1')).toBeLessThan(20)
   })
 
-  it('travel: the next process is shown what was there before, and then catches up', async () => {
-    const { run, by } = await play('change: travel@1=0')
+  it('travel: the next process reads stale data, and then catches up', async () => {
+    const { run, by } = await runPlan('change: travel@1=0')
     expect(by(1).filter(({ text }) => text.startsWith('PATCH configmaps/sample:'))).toEqual([])
     const first = by(2).filter(({ event, isInitial }) => isInitial && event?.type === 'ADDED')
     const child = first.find(({ event }) => event?.object.kind === 'ConfigMap')!
@@ -215,9 +220,9 @@ describe('a fault of a write', () => {
     for (const { at } of caughtUp) expect(at - child.at).toBeGreaterThanOrEqual(1900)
   })
 
-  it('travel: how far back is told by the write that it names', async () => {
+  it('travel: the named write determines how stale', async () => {
     const shown = async (back: number): Promise<readonly string[]> => {
-      const { by } = await play(`create and change: travel@3=${back}`)
+      const { by } = await runPlan(`create and change: travel@3=${back}`)
       return by(2).flatMap(({ event, isInitial }) =>
         isInitial && event?.type === 'ADDED' && event.object.metadata.name === 'sample'
           ? [`${event.object.kind} ${textIn(event)}`]
@@ -231,8 +236,8 @@ describe('a fault of a write', () => {
     expect((await shown(3)).toSorted()).toEqual(['App walked', 'ConfigMap hello'])
   })
 
-  it('slow: from there on each request takes its time, both ways, and none did before', async () => {
-    const { by } = await play('create: slow@1=3000')
+  it('slow: from there on each request takes longer in both directions, and none did before', async () => {
+    const { by } = await runPlan('create: slow@1=3000')
     const waits = by(1).flatMap(({ text, at }, index) => {
       const [, name] = /^asks ((?:PATCH|GET) .*)$/.exec(text) ?? []
       const answer = name && by(1).find((one, later) => later > index && one.text.startsWith(`${name}: `))
@@ -248,7 +253,7 @@ describe('a fault of a write', () => {
   })
 
   it.each([3_600_000, -3_600_000])('jump: the clock of the process is set by %d ms, and no other', async (jump) => {
-    const { run, by } = await play(`create: jump@1=${jump}`)
+    const { run, by } = await runPlan(`create: jump@1=${jump}`)
     const clock = by(1).map(({ at }) => at)
     const steps = clock.slice(1).map((at, index) => at - clock[index]!)
     expect(steps.filter((step) => Math.abs(step - jump) < 1000)).toHaveLength(1)
@@ -262,7 +267,7 @@ describe('a fault of a write', () => {
 describe('a fault of an event', () => {
   /** The event of the ConfigMap, when it is created. */
   async function eventOfChild(): Promise<number> {
-    const { run } = await play('create')
+    const { run } = await runPlan('create')
     return run.events.find(({ object }) => object === 'configmaps default/sample')!.number
   }
   const struck = (run: SimulatedRun): { readonly at: number; readonly version: number } => {
@@ -276,9 +281,9 @@ describe('a fault of an event', () => {
     return at - asked.at + begun
   }
 
-  it('when none strikes: each comes once, and no watch begins anew', async () => {
-    // A clock that jumps nowhere: where nothing goes wrong nobody listens.
-    const { events, heard } = await play('create: jump@1=0')
+  it('without a fault: each event arrives once, and no watch restarts', async () => {
+    // A clock jump of zero: for a plan without faults the simulator would only return its reference run.
+    const { events, heard } = await runPlan('create: jump@1=0')
     const versions = events.map(({ event }) => versionOf(event))
     expect(versions.length).toBeGreaterThan(2)
     expect(new Set(versions).size).toBe(versions.length)
@@ -286,8 +291,8 @@ describe('a fault of an event', () => {
     expect(watched).toEqual([...new Set(watched)])
   })
 
-  it('lose: the watch breaks, the event never comes on it, and a list shows what is left', async () => {
-    const { run, heard, events } = await play(`create: lose@e${await eventOfChild()}`)
+  it('lose: the watch breaks, the event is not delivered, and a relist shows the current state', async () => {
+    const { run, heard, events } = await runPlan(`create: lose@e${await eventOfChild()}`)
     const { version } = struck(run)
     expect(heard.map(({ text }) => text)).toContain('WATCH anew configmaps fails: ConnectionLost')
     expect(
@@ -302,8 +307,8 @@ describe('a fault of an event', () => {
     expect(again!.at - heard[broke]!.at).toBeGreaterThanOrEqual(500)
   })
 
-  it('expire: the watch ends with 410 in its place, and everything is asked for anew', async () => {
-    const { run, heard, events } = await play(`create: expire@e${await eventOfChild()}`)
+  it('expire: the watch ends with 410 instead, and a relist follows', async () => {
+    const { run, heard, events } = await runPlan(`create: expire@e${await eventOfChild()}`)
     const { version } = struck(run)
     const errors = heard.flatMap(({ event }, index) => (event?.type === 'ERROR' ? [index] : []))
     expect(errors).toHaveLength(1)
@@ -318,12 +323,12 @@ describe('a fault of an event', () => {
     expect(events.filter(({ event }) => event.type === 'ADDED' && versionOf(event) === version)).toEqual([])
   })
 
-  it('delay: the event comes so much later, and what comes on other watches does not', async () => {
-    const played = await play(`create: delay@e${await eventOfChild()}=500`)
-    const { at, version } = struck(played.run)
+  it('delay: the event arrives later, and those of other watches do not', async () => {
+    const result = await runPlan(`create: delay@e${await eventOfChild()}=500`)
+    const { at, version } = struck(result.run)
     const lateBy = (kind: string): number => {
-      const event = played.events.find((one) => one.event.object.kind === kind && versionOf(one.event) >= version)!
-      return sinceBegin(played, event.at) - at
+      const event = result.events.find((one) => one.event.object.kind === kind && versionOf(one.event) >= version)!
+      return sinceBegin(result, event.at) - at
     }
     expect(lateBy('ConfigMap')).toBeGreaterThanOrEqual(495)
     expect(lateBy('ConfigMap')).toBeLessThan(520)
@@ -331,20 +336,20 @@ describe('a fault of an event', () => {
     expect(lateBy('App')).toBeLessThan(100)
   })
 
-  it('freeze: nothing reaches any cache for so long', async () => {
-    const played = await play(`create: freeze@e${await eventOfChild()}=2000`)
-    const { at } = struck(played.run)
-    const moments = played.events.map((event) => sinceBegin(played, event.at) - at)
+  it('freeze: no event reaches any cache for a while', async () => {
+    const result = await runPlan(`create: freeze@e${await eventOfChild()}=2000`)
+    const { at } = struck(result.run)
+    const moments = result.events.map((event) => sinceBegin(result, event.at) - at)
     expect(moments.filter((ms) => ms > 10 && ms < 1990)).toEqual([])
-    const late = played.events.filter((_, index) => moments[index]! >= 1990)
+    const late = result.events.filter((_, index) => moments[index]! >= 1990)
     expect(new Set(late.map(({ event }) => event.object.kind))).toEqual(new Set(['App', 'ConfigMap']))
     // Writes go on.
-    const { at: written } = noted(played.run, /^write 2: /)
+    const { at: written } = noted(result.run, /^write 2: /)
     expect(written - at).toBeLessThan(1000)
   })
 
-  it('repeat: the same version comes twice, one after the other', async () => {
-    const { run, events } = await play(`create: repeat@e${await eventOfChild()}`)
+  it('repeat: the same version is delivered twice in a row', async () => {
+    const { run, events } = await runPlan(`create: repeat@e${await eventOfChild()}`)
     const { version } = struck(run)
     const versions = events
       .filter(({ event }) => event.object.kind === 'ConfigMap')
@@ -353,17 +358,17 @@ describe('a fault of an event', () => {
     expect(new Set(versions).size).toBe(versions.length - 1)
   })
 
-  it('merge: one event less, and the next one of that object in its place', async () => {
+  it('merge: one event is dropped, and the next one of that object replaces it', async () => {
     // The wish is changed when the ConfigMap is written: that is written again a moment later.
-    const scene = 'create and change: hurry@1'
+    const scenario = 'create and change: hurry@1'
     const ofChild = ({ events }: Listened): readonly RawEvent[] =>
       events.filter(({ event }) => event.object.kind === 'ConfigMap').map(({ event }) => event)
-    const usual = ofChild(await play(scene))
+    const usual = ofChild(await runPlan(scenario))
     expect(usual.map((event) => [event.type, textIn(event)])).toEqual([
       ['ADDED', 'hello'],
       ['MODIFIED', 'walked'],
     ])
-    const merged = await play(`${scene}, merge@e${await eventOfChild()}`)
+    const merged = await runPlan(`${scenario}, merge@e${await eventOfChild()}`)
     const seen = ofChild(merged)
     // It was not there before: so it is new.
     expect(seen.map((event) => [event.type, textIn(event)])).toEqual([['ADDED', 'walked']])
@@ -372,10 +377,10 @@ describe('a fault of an event', () => {
   })
 })
 
-describe('a person', () => {
-  it('hurry: the next step of the scene is done at that write, and not when all is at rest', async () => {
+describe('a user', () => {
+  it('hurry: the next step of the scenario happens at that write, not at rest', async () => {
     const momentOf = async (plan: string): Promise<readonly [step: number, write: number]> => {
-      const { run } = await play(plan)
+      const { run } = await runPlan(plan)
       return [noted(run, /^a user changes App sample: /).at, noted(run, /^write 1: /).at]
     }
     const [step, write] = await momentOf('create and change: hurry@1')
@@ -384,8 +389,8 @@ describe('a person', () => {
     expect(usual - before).toBeGreaterThan(30_000)
   })
 
-  it('remove: the object is deleted, the operator hears of it, and makes it anew', async () => {
-    const { run, events } = await play('create: remove@rest=configmaps default/sample')
+  it('remove: the object is deleted, the operator observes it, and recreates it', async () => {
+    const { run, events } = await runPlan('create: remove@rest=configmaps default/sample')
     const child = events.filter(({ event }) => event.object.kind === 'ConfigMap').map(({ event }) => event)
     expect(child.map(({ type }) => type)).toEqual(['ADDED', 'DELETED', 'ADDED'])
     expect(child[2]!.object.metadata.uid).not.toBe(child[0]!.object.metadata.uid)
@@ -393,8 +398,8 @@ describe('a person', () => {
     expect(run.created.get('configmaps default/sample')).toBe(2)
   })
 
-  it('edit: a field that the operator owns is another one until the operator writes it', async () => {
-    const { run, events } = await play('create: edit@rest=configmaps default/sample')
+  it('edit: an owned field has another value until the operator corrects it', async () => {
+    const { run, events } = await runPlan('create: edit@rest=configmaps default/sample')
     const child = events.filter(({ event }) => event.object.kind === 'ConfigMap').map(({ event }) => event)
     expect(child.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED'])
     expect(new Set(child.map(({ object }) => object.metadata.uid)).size).toBe(1)
@@ -404,8 +409,8 @@ describe('a person', () => {
     expect(run.removed.size).toBe(0)
   })
 
-  it('drift: each field that the operator owns is changed, emptied and removed, and put right each time', async () => {
-    const { run, events } = await play('create: drift@rest=configmaps default/sample')
+  it('drift: each owned field is changed, emptied and removed, and corrected each time', async () => {
+    const { run, events } = await runPlan('create: drift@rest=configmaps default/sample')
     const edits = run.trace.filter(({ text }) => text.startsWith('another client ')).map(({ text }) => text)
     const ofText = edits.filter((text) => text.includes(' .data.text: ')).map((text) => text.split(' ')[2])
     expect(ofText).toEqual(['changes', 'empties', 'removes'])
@@ -417,47 +422,47 @@ describe('a person', () => {
     expect(run.incidents).toEqual([])
   })
 
-  it('edit and drift: what is made once and then left to others is not edited', async () => {
+  it('edit and drift: create-only objects are not edited', async () => {
     const made = { for: App, kind: Secret, policy: 'create-only', initial: { stringData: { a: 'b' } } } as const
     const left = { for: App, kind: ConfigMap, initial: { data: { a: 'b', c: 'd' } }, scope: { except: ['data.a'] } }
     const subject = await operatorSubject(() =>
-      appOperator({ resources: [defineDependent(made), defineDependent(left)] }),
+      appOperator({ dependents: [defineDependent(made), defineDependent(left)] }),
     )
     const simulator = await openSimulator({ subject, sample: [app('sample')], workloads: false, mixed: 0 })
     const plans = (await Array.fromAsync(simulator.plans(['person']))).map(formatPlan)
     expect(plans.filter((plan) => /(?:edit|drift)@.*=secrets /.test(plan))).toEqual([])
     expect(plans).toContain('create: remove@rest=secrets default/sample')
-    const { run, failings } = await simulator.play(parsePlan('create: drift@rest=configmaps default/sample'))
-    expect(failings).toEqual([])
+    const { run, violations } = await simulator.runPlan(parsePlan('create: drift@rest=configmaps default/sample'))
+    expect(violations).toEqual([])
     const edits = run.trace.filter(({ text }) => text.startsWith('another client ')).map(({ text }) => text)
     expect(edits.some((text) => text.includes(' .data.c: '))).toBe(true)
     expect(edits.some((text) => text.includes(' .data.a: '))).toBe(false)
   })
 
-  it('add: what is added is there, and stays, and the operator writes nothing', async () => {
-    const { run, events } = await play('create: add@rest=configmaps default/sample')
+  it('add: added fields stay, and the operator writes nothing', async () => {
+    const { run, events } = await runPlan('create: add@rest=configmaps default/sample')
     const child = events.filter(({ event }) => event.object.kind === 'ConfigMap').map(({ event }) => event)
     expect(child.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED'])
     expect(child[1]!.object).toMatchObject({
-      metadata: { annotations: { 'simulation.example.com/somebody': 'kept' } },
-      data: { text: 'hello', 'added-by-somebody': 'kept' },
+      metadata: { annotations: { 'simulation.example.com/another-manager': 'kept' } },
+      data: { text: 'hello', 'added-by-another-manager': 'kept' },
     })
-    expect(run.writes).toHaveLength((await play('create')).run.writes.length)
+    expect(run.writes).toHaveLength((await runPlan('create')).run.writes.length)
   })
 
-  it('remove of a CR: it stays deleted, and it ends as when that is done at rest', async () => {
-    const { run } = await play('create: remove@1=apps.test.example.com default/sample')
+  it('remove of a CR: it stays deleted, and the end state is as if deleted at rest', async () => {
+    const { run } = await runPlan('create: remove@1=apps.test.example.com default/sample')
     expect(run.removed.get('apps.test.example.com default/sample')).toBe(1)
     expect([...run.end.keys()]).toEqual([])
   })
 
-  it('remove of a CR that is made anew afterwards: it ends as the scene does', async () => {
-    const { run } = await play('delete and create again: remove@1=apps.test.example.com default/sample')
+  it('remove of a CR that is recreated afterwards: the end state is that of the scenario', async () => {
+    const { run } = await runPlan('delete and create again: remove@1=apps.test.example.com default/sample')
     expect([...run.end.keys()].length).toBeGreaterThan(0)
   })
 
-  it('edit of a CR: the wish is another one, is followed, and at rest is as it was', async () => {
-    const { run, events } = await play('create: edit@1=apps.test.example.com default/sample')
+  it('edit of a CR: the desired state changes, is followed, and is restored at rest', async () => {
+    const { run, events } = await runPlan('create: edit@1=apps.test.example.com default/sample')
     const wishes = events.filter(({ event }) => event.object.kind === 'App').map(({ event }) => event.object['spec'])
     const texts = wishes.map((spec) => JSON.stringify(spec))
     expect(new Set(texts).size).toBe(2)
@@ -471,8 +476,8 @@ describe('a person', () => {
   })
 })
 
-describe('the faults that are shown here', () => {
-  it('are all but those about leaders, and each of their values strikes', async () => {
+describe('the faults tested here', () => {
+  it('are all but those about leaders, and each of their values takes effect', async () => {
     const simulator = await openSimulator({
       subject: await operatorSubject(() => operator),
       sample: [app('sample')],
@@ -487,8 +492,8 @@ describe('the faults that are shown here', () => {
     const kinds = Object.keys(faultTable).filter((kind) => kind !== 'refuse' && kind !== 'jump')
     expect(new Set(byValue.keys())).toEqual(new Set([...kinds, ...values]))
     for (const [first] of byValue.values()) {
-      const { run } = await simulator.play(first!)
-      expect([formatPlan(first!), run.unstruck]).toEqual([formatPlan(first!), []])
+      const { run } = await simulator.runPlan(first!)
+      expect([formatPlan(first!), run.unreached]).toEqual([formatPlan(first!), []])
     }
   })
 })

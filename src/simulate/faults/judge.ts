@@ -1,5 +1,5 @@
 /**
- * The judge: the laws that must hold for a run with any faults. Most of them compare it with the same scene without
+ * The judge: the laws that must hold for a run with any faults. Most of them compare it with the same scenario without
  * faults: the same end state, and the same number of creations and deletions. The others hold for every run.
  */
 import { type PolicyRule, ruleAllows } from '../../apiserver/access/policy-rule.ts'
@@ -34,7 +34,7 @@ export type Law =
   /** A change that is reverted leaves no trace; the end state does not depend on the way to it. */
   | 'walk'
 
-export interface Failing {
+export interface Violation {
   readonly law: Law
   /** The object or request that shows it. */
   readonly object: string
@@ -53,36 +53,36 @@ export function judge(
   run: SimulatedRun,
   subject: SimulatedSubject,
   expected: Expected | undefined,
-): readonly Failing[] {
-  const failings: Failing[] = []
+): readonly Violation[] {
+  const violations: Violation[] = []
   if (run.restedAfterMs === undefined) {
     const last = run.writes.slice(-3).map(({ request }) => shownRequest(request))
     const text = `it does not come to rest (${run.writes.length} writes, ${boundMs / 60_000} minutes at the most); its last writes: ${last.join('; ') || 'none'}`
-    failings.push({ law: 'rest', object: last.at(-1) ?? '', text })
+    violations.push({ law: 'rest', object: last.at(-1) ?? '', text })
   }
   for (const { kind, object, text } of run.incidents) {
-    failings.push({ law: lawOf[kind], object, text })
+    violations.push({ law: lawOf[kind], object, text })
   }
-  failings.push(...undeclared(run, subject))
-  if (!expected || run.restedAfterMs === undefined) return failings
+  violations.push(...undeclared(run, subject))
+  if (!expected || run.restedAfterMs === undefined) return violations
   const wrong = endStateDifferences(expected.end, run.end, expected.mask)
-  for (const difference of wrong) failings.push(asFailing(difference))
+  for (const difference of wrong) violations.push(asFailing(difference))
   const outside = JSON.stringify(run.outside)
   if (outside !== expected.outside) {
     const text = `outside the cluster it is ${outside} instead of ${expected.outside}`
-    failings.push({ law: 'same end', object: 'outside', text })
+    violations.push({ law: 'same end', object: 'outside', text })
   }
-  if (expected.counts) failings.push(...countsOf(run, expected.counts, wrong))
+  if (expected.counts) violations.push(...countsOf(run, expected.counts, wrong))
   const [done, wanted] = [JSON.stringify(run.done), JSON.stringify(expected.counts?.done)]
   // What a user deleted need not be undone.
   if (expected.counts && run.removed.size === 0 && done !== wanted) {
-    failings.push({
+    violations.push({
       law: 'counts',
       object: 'outside',
       text: `outside the cluster ${done} is done instead of ${wanted}`,
     })
   }
-  return failings
+  return violations
 }
 
 const lawOf = {
@@ -93,7 +93,7 @@ const lawOf = {
   drift: 'same end',
 } as const
 
-function asFailing(difference: Difference): Failing {
+function asFailing(difference: Difference): Violation {
   return { law: 'same end', object: difference.object, text: describeDifference(difference) }
 }
 
@@ -101,7 +101,7 @@ function* countsOf(
   run: SimulatedRun,
   expected: Pick<SimulatedRun, 'created' | 'deleted'>,
   wrong: readonly Difference[],
-): Generator<Failing> {
+): Generator<Violation> {
   // A missing or additional object is reported already.
   const reportedObjects = new Set(wrong.filter(({ field }) => field === undefined).map(({ object }) => object))
   for (const name of new Set([...run.created.keys(), ...expected.created.keys()])) {
@@ -135,7 +135,7 @@ function times(count: number): string {
 }
 
 /** Requests that its role does not allow. */
-function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSubject): Generator<Failing> {
+function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSubject): Generator<Violation> {
   const seen = new Set<string>()
   for (const request of requests) {
     if (!request.resource || request.verb === '' || isAllowed(request, rules)) continue
@@ -153,8 +153,17 @@ function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSu
   }
 }
 
-function isAllowed({ verb, resource, subresource, target }: Request, rules: readonly PolicyRule[]): boolean {
+function isAllowed({ verb, resource, subresource, target, path }: Request, rules: readonly PolicyRule[]): boolean {
   const { group, plural } = resource!
-  const asked = { verb, group, resource: plural, subresource, name: target?.name, namespace: target?.namespace }
+  const name = target?.name ?? selectedName(path)
+  const asked = { verb, group, resource: plural, subresource, name, namespace: target?.namespace }
   return rules.some((rule) => ruleAllows(rule, asked as Parameters<typeof ruleAllows>[1]))
+}
+
+/** A list or watch of one name is authorized as a request for it. */
+function selectedName(path: string): string | undefined {
+  const [, query = ''] = path.split('?')
+  const selector = new URLSearchParams(query).get('fieldSelector') ?? ''
+  const [field, name, ...more] = selector.split('=')
+  return field === 'metadata.name' && more.length === 0 ? name : undefined
 }

@@ -10,11 +10,12 @@ import type { Storage } from '../../apiserver/storage/storage.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import type { TransportRequest } from '../../transport/transport.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { type LeaseName, leaseResource, type LeaseTimes } from '../../manager/leases/lease.ts'
 import { type Fault, faultTable } from './fault.ts'
-import type { SimulatedLife } from './life.ts'
+import type { SimulatedProcess } from './simulated-process.ts'
 import { sampleTable } from '../environment/world.ts'
 import type { Incident } from './record.ts'
 import type { SimulatedTime } from './time.ts'
@@ -43,9 +44,9 @@ export interface LeaseObserver {
    * A request for the Lease was answered by the server; the returned function is called when the process receives the
    * answer.
    */
-  answered(life: SimulatedLife, sent: TransportRequest, sentAt: number, status: number): () => void
+  answered(proc: SimulatedProcess, sent: TransportRequest, sentAt: number, status: number): () => void
   /** An effect leaves the process: a write, a command, a call. */
-  leaves(life: SimulatedLife, what: string): void
+  leaves(proc: SimulatedProcess, what: string): void
 }
 
 const lease: LeaseName = { namespace: 'kube-system', name: 'simulated-manager' }
@@ -64,15 +65,15 @@ export function needsLeases(faults: readonly Fault[]): boolean {
 /** Deletes the Lease, as a user would: both may lead until its holder checks again. */
 export async function removeLease(client: Client): Promise<void> {
   await client.delete(leaseResource, lease).catch((error: unknown) => {
-    if (!isMusterError(error, 'NotFound')) throw error
+    if (!isMusterError(error, clientErrors.NotFound)) throw error
   })
 }
 
-export function seatOf(life: SimulatedLife): LeaseSeat {
-  return { lease, identity: identityOf(life), clock: life.upkeep, ...times }
+export function seatOf(proc: SimulatedProcess): LeaseSeat {
+  return { lease, identity: identityOf(proc), clock: proc.upkeep, ...times }
 }
 
-function identityOf({ number }: SimulatedLife): string {
+function identityOf({ number }: SimulatedProcess): string {
   return `process-${number}`
 }
 
@@ -84,7 +85,7 @@ export function isAboutLease({ path }: TransportRequest): boolean {
 }
 
 export function openLeaseObserver(time: SimulatedTime, storage: Storage, trace: Trace): LeaseObserver {
-  const until = new Map<SimulatedLife, number>()
+  const until = new Map<SimulatedProcess, number>()
   const lateEffects = new Map<string, Incident>()
   let isRequested = false
   const holder = (): Json | undefined => {
@@ -98,34 +99,34 @@ export function openLeaseObserver(time: SimulatedTime, storage: Storage, trace: 
     isSettled(since) {
       if (!isRequested) return true
       const now = time.now()
-      for (const [life, end] of until) {
-        if (end <= now || life.isOver || identityOf(life) !== holder()) continue
-        const isFree = life.cutUntil <= now && life.stoppedUntil <= now && life.lapsedUntil <= now
+      for (const [proc, end] of until) {
+        if (end <= now || proc.isOver || identityOf(proc) !== holder()) continue
+        const isFree = proc.cutUntil <= now && proc.stoppedUntil <= now && proc.lapsedUntil <= now
         return isFree && end - times.leaseDurationMs > since
       }
       return false
     },
     incidents: () => [...lateEffects.values()],
-    answered(life, { method }, sentAt, status) {
+    answered(proc, { method }, sentAt, status) {
       isRequested = true
       if (status >= 300) return () => undefined
-      if (holder() !== identityOf(life)) {
+      if (holder() !== identityOf(proc)) {
         return () => {
-          if (until.delete(life)) trace.note(`process ${life.number} sees that it no longer leads`, inStory)
+          if (until.delete(proc)) trace.note(`process ${proc.number} sees that it no longer leads`, inReport)
         }
       }
       if (method === 'GET') return () => undefined
       return () => {
-        if ((until.get(life) ?? 0) <= time.now()) trace.note(`process ${life.number} leads`, inStory)
-        until.set(life, sentAt + times.leaseDurationMs)
+        if ((until.get(proc) ?? 0) <= time.now()) trace.note(`process ${proc.number} leads`, inReport)
+        until.set(proc, sentAt + times.leaseDurationMs)
       }
     },
-    leaves(life, what) {
-      if ((until.get(life) ?? 0) > time.now()) return
-      const text = `process ${life.number} sends ${what} when its term is over: another one may lead`
+    leaves(proc, what) {
+      if ((until.get(proc) ?? 0) > time.now()) return
+      const text = `process ${proc.number} sends ${what} when its term is over: another one may lead`
       if (!lateEffects.has(what)) lateEffects.set(what, { kind: 'term', object: what, text })
     },
   }
 }
 
-const inStory = { inStory: true } as const
+const inReport = { inReport: true } as const

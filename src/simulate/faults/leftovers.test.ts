@@ -8,7 +8,7 @@ import { expect, it } from 'vitest'
 
 const here = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href)
 
-it('a run leaves little behind that a minor collection does not take', async () => {
+it('a run leaves little behind that survives a minor collection', async () => {
   // In a process of its own: other tests share this one's heap.
   const program = `
     import { memcached } from ${here('../../../test/examples.ts')}
@@ -18,20 +18,21 @@ it('a run leaves little behind that a minor collection does not take', async () 
     import { operatorSubject } from ${here('subject.ts')}
     const subject = await operatorSubject(() => memcached)
     const simulator = await openSimulator({ subject, sample: samplesOf(memcached), workloads: false })
-    const play = async (times) => {
-      for (let run = 0; run < times; run++) await simulator.play(parsePlan('create and change: crash@2'))
+    const runPlan = async (times) => {
+      for (let run = 0; run < times; run++) await simulator.runPlan(parsePlan('create and change: crash@2'))
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await play(40)
+    await runPlan(40)
     gc()
     const before = process.memoryUsage().heapUsed
     for (let round = 0; round < 10; round++) {
-      await play(4)
+      await runPlan(4)
       gc({ type: 'minor' })
     }
     gc({ type: 'minor' })
     console.log((process.memoryUsage().heapUsed - before) / 40 / 1024)`
-  const flags = ['--expose-gc', '--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
+  // In one thread: code that another one compiles meanwhile, sooner or later, would count as left behind.
+  const flags = ['--expose-gc', '--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded']
   const { stdout } = await promisify(execFile)(process.execPath, [
     ...flags,
     '--conditions=muster-source',

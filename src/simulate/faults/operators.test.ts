@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { operator as reader } from '../../../bench/isolation/reader.ts'
 import { memcached } from '../../../test/examples.ts'
 import { part } from '../../../test/manager/operators.ts'
-import { expectToPass, howMany } from '../../../test/plans.ts'
-import { loadTemplate } from '../../../test/template.ts'
+import { expectToPass, howMany } from '../../../test/fault-plans.ts'
+import { loadTemplate } from '../../../test/init-template.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { parsePlan } from './fault.ts'
@@ -34,43 +34,43 @@ describe('the operators of this repository', () => {
     await expectToPass(await open(memcached), { sample: 40 })
   }, 600_000)
 
-  it('memcached passes create and change: hurry@1, merge@e3, where once a wish was taken for its own status', async () => {
+  it('memcached passes create and change: hurry@1, merge@e3, a regression: a spec change was mistaken for its own status write', async () => {
     const simulator = await open(memcached)
-    expect((await simulator.play(parsePlan('create and change: hurry@1, merge@e3'))).failings).toEqual([])
+    expect((await simulator.runPlan(parsePlan('create and change: hurry@1, merge@e3'))).violations).toEqual([])
   })
 
-  it('memcached does not fight the garbage collector for children of a CR that is gone, which its cache has not heard of', async () => {
+  it('memcached does not fight the garbage collector for children of a deleted CR that is still in its cache', async () => {
     const simulator = await open(memcached)
-    const { run } = await simulator.play(parsePlan('delete and create again: delay@e1=500'))
+    const { run } = await simulator.runPlan(parsePlan('delete and create again: delay@e1=500'))
     const again = run.trace.findIndex(({ text }) => text.startsWith('a user creates'))
     const made = run.trace
       .slice(0, again)
       .filter(({ text }) => /^write \d+: patch (?:configmaps|deployments)/.test(text))
-    // Each is made again once, since anybody may have taken it away; before the second time the server is asked.
+    // The operator recreates each child once, since a user may have deleted it; before a second time it reads the CR.
     expect(made).toHaveLength(2)
     const looks = run.requests.filter(({ verb, resource }) => verb === 'get' && resource?.plural === 'memcacheds')
     expect(looks.map(({ status }) => status)).toContain(404)
   })
 
-  it(`memcached passes ${howMany} its plans where pods live`, async () => {
+  it(`memcached passes ${howMany} its plans with pods`, async () => {
     await expectToPass(await open(memcached, true), { sample: 12, groups: ['crash'] })
   }, 900_000)
 
-  it(`what muster init begins with passes ${howMany} its plans`, async () => {
+  it(`the template of muster init passes ${howMany} its plans`, async () => {
     const { operator, sample } = await loadTemplate()
     await expectToPass(await open(operator, false, sample), { sample: 16 })
   }, 600_000)
 
-  it(`what muster init begins with passes ${howMany} its plans where pods live`, async () => {
+  it(`the template of muster init passes ${howMany} its plans with pods`, async () => {
     const { operator, sample } = await loadTemplate()
     await expectToPass(await open(operator, true, sample), { sample: 6, groups: ['crash', 'person'] })
   }, 900_000)
 
-  it(`the operators that replicas share in tests pass ${howMany} their plans`, async () => {
+  it(`the operators of the replica tests pass ${howMany} their plans`, async () => {
     await expectToPass(await open(part(0, 'plans')), { sample: 8, groups: few })
   }, 600_000)
 
-  it(`the operator that is measured passes ${howMany} its plans`, async () => {
+  it(`the benchmark operator passes ${howMany} its plans`, async () => {
     const token = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token' }, stringData: { token: 'a' } }
     const metadata = { name: 'sample' }
     const spec = { replicas: 1, value: 'a', secretName: 'token' }
@@ -78,7 +78,7 @@ describe('the operators of this repository', () => {
     await expectToPass(await open(await loadWidget(), false, [token, cr]), { sample: 8, groups: few })
   }, 600_000)
 
-  it(`the operator that only reads passes ${howMany} its plans`, async () => {
+  it(`the read-only benchmark operator passes ${howMany} its plans`, async () => {
     await expectToPass(await open(reader), { sample: 4, groups: few })
   }, 600_000)
 })

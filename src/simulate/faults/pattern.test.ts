@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { textsMatching } from './pattern.ts'
 
-describe('texts of a pattern', () => {
+describe('strings for a pattern', () => {
   it.each([
     String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`,
     String.raw`^\d+(s|m|h)$`,
@@ -15,7 +15,7 @@ describe('texts of a pattern', () => {
     for (const text of texts) expect(text).toMatch(new RegExp(pattern.replace('?P<', '?<'), 'u'))
   })
 
-  it('are none where the pattern is more than is understood', () => {
+  it('are none where the pattern is not supported', () => {
     expect(textsMatching(String.raw`^\pL+$`)).toEqual([])
     expect(textsMatching('^(a$')).toEqual([])
   })

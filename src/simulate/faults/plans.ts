@@ -1,5 +1,5 @@
 /**
- * Derives plans from a run without faults: at each write and each event of a scene, every possible fault, one per plan.
+ * Derives plans from a run without faults: at each write and each event of a scenario, every possible fault, one per plan.
  * And some plans with two faults, drawn by the seed.
  */
 import { seededRandom } from '../../clock/random.ts'
@@ -14,9 +14,9 @@ export interface Crs {
   readonly tables: ReadonlySet<string>
 }
 
-/** All plans of a scene with one fault. `isKept`: the operator corrects drift of this object. */
+/** All plans of a scenario with one fault. `isKept`: the operator corrects drift of this object. */
 export function plansOf(
-  { scene, run }: BaselineRun,
+  { scenario, run }: BaselineRun,
   crs: Crs,
   isKept: (object: string) => boolean = () => true,
 ): readonly FaultPlan[] {
@@ -27,13 +27,13 @@ export function plansOf(
     for (const kind of ['crash-before', 'crash', 'crash-after'] as const) put(kind, at)
     for (const status of [409, 429, 500]) put('refuse', at, status)
     for (const kind of ['lost', 'unheard', 'silent'] as const) put(kind, at)
-    // Any earlier write may be the past; for long scenes a few suffice.
+    // Any earlier write may be the past; for long scenarios a few suffice.
     const pasts = at <= 8 ? Array.from({ length: at + 1 }, (_, back) => back) : [0, Math.floor(at / 2), at - 1, at]
     for (const back of pasts) put('travel', at, back)
     for (const kind of ['usurp', 'pause', 'lapse', 'leaders'] as const) put(kind, at)
     put('jump', at, hourMs)
     put('jump', at, -hourMs)
-    if (scene.steps.length > 1) put('hurry', at)
+    if (scenario.steps.length > 1) put('hurry', at)
   }
   if (run.writes.length > 0) put('slow', 1, 3000)
   for (const { number: at } of run.events) {
@@ -51,13 +51,13 @@ export function plansOf(
       const isInner = crs.tables.has(object.slice(0, object.indexOf(' '))) && !crs.names.has(object)
       if (!isInner) put('remove', at, object)
       if (!isInner && isKept(object)) put('edit', at, object)
-      // Drift plans contain many edits and are the same in every scene: once is enough.
+      // Drift plans contain many edits and are the same in every scenario: once is enough.
       const isChild = !crs.tables.has(object.slice(0, object.indexOf(' ')))
-      if (isChild && at === 'rest' && scene.name === 'create' && isKept(object)) put('drift', at, object)
+      if (isChild && at === 'rest' && scenario.name === 'create' && isKept(object)) put('drift', at, object)
       put('add', at, object)
     }
   }
-  return faults.map((fault) => ({ scene: scene.name, faults: [fault] }))
+  return faults.map((fault) => ({ scenario: scenario.name, faults: [fault] }))
 }
 
 export function groupOf({ faults: [fault] }: FaultPlan): string {
@@ -83,8 +83,8 @@ export function mixedPlans(plans: readonly FaultPlan[], count: number, seed: num
   const mixed: FaultPlan[] = []
   for (let tries = 0; mixed.length < count && tries < 10 * count && plans.length > 1; tries++) {
     const [one, other] = [pick(), pick()]
-    if (one.scene === other.scene && one !== other && !isTooMuch(one, other))
-      mixed.push({ scene: one.scene, faults: [...one.faults, ...other.faults] })
+    if (one.scenario === other.scenario && one !== other && !isTooMuch(one, other))
+      mixed.push({ scenario: one.scenario, faults: [...one.faults, ...other.faults] })
   }
   return mixed
 }

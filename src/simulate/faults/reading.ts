@@ -4,15 +4,17 @@
  */
 import type { ApiServer } from '../../apiserver/server/api-server.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { transportErrors } from '../../transport/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import type { Recall } from '../../kube/recall.ts'
+import type { Recall } from './recall.ts'
 import { expiredLine, jsonHeaders, once } from './answer.ts'
 import { type Fault, formatFault } from './fault.ts'
-import { type SimulatedLife, never } from './life.ts'
+import { type SimulatedProcess, never } from './simulated-process.ts'
 import { type Request, requestOf } from '../scorecard/request.ts'
 import type { SimulatedTime } from './time.ts'
-import { inStory, type Trace } from './trace.ts'
+import { inReport, type Trace } from './trace.ts'
 import { bytesOf, eventIn, isBookmark, type Lines, mergedLine, type RawEvent, readWatchLines } from './watch-lines.ts'
 
 /** A watch event on its way to a cache. */
@@ -24,7 +26,7 @@ export interface SeenEvent {
 }
 
 interface ReadingOptions {
-  readonly life: SimulatedLife
+  readonly proc: SimulatedProcess
   readonly time: SimulatedTime
   readonly server: ApiServer
   readonly trace: Trace
@@ -35,7 +37,7 @@ interface ReadingOptions {
   /** Counts events on their way. */
   readonly wait: (change: 1 | -1) => void
   /** The faults that are due at the nth event. */
-  readonly strike: (number: number) => readonly Fault[]
+  readonly takeFaults: (number: number) => readonly Fault[]
   /** Of all processes, in order. */
   readonly events: SeenEvent[]
   readonly requests: Request[]
@@ -75,18 +77,18 @@ interface Reader extends ReadingOptions {
 }
 
 export function openReading(options: ReadingOptions): SimulatedRead {
-  const { life, time, server, latency, travel, requests } = options
+  const { proc, time, server, latency, travel, requests } = options
   const expired = new Set<string>()
   const brokenUntil = new Map<string, number>()
   const reader: Reader = { ...options, expired, brokenUntil }
 
   const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
     const [path = '', text = ''] = sent.path.split('?')
-    if (life.frozenUntil > time.now()) await thaw(reader)
+    if (proc.frozenUntil > time.now()) await thaw(reader)
     await travel(latency())
     sent.signal?.throwIfAborted()
     if ((brokenUntil.get(path) ?? 0) > time.now()) {
-      throw new MusterError('Unreachable', 'the server cannot be reached.')
+      throw new MusterError(clientErrors.Unreachable, 'the server cannot be reached.')
     }
     const query = new URLSearchParams(text)
     const isResumed = request.verb === 'watch' && query.has('resourceVersion') && !query.has('sendInitialEvents')
@@ -94,8 +96,10 @@ export function openReading(options: ReadingOptions): SimulatedRead {
       requests.push({ ...request, status: 200 })
       return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
     }
-    const lag = life.lag
-    if (lag && lag.until > time.now() && !isResumed) {
+    const lag = proc.lag
+    // A list without a version is read from the store itself.
+    const isFresh = request.verb === 'list' && !query.has('resourceVersion')
+    if (lag && lag.until > time.now() && !isResumed && !isFresh) {
       if (request.verb !== 'watch') return await pastList(server, sent, path, query, lag)
       return { status: 200, headers: jsonHeaders, body: pastEvents(reader, sent, path, lag) }
     }
@@ -116,15 +120,15 @@ export function openReading(options: ReadingOptions): SimulatedRead {
 }
 
 /** Waits, unless aborted; never resolves for a process that is gone. */
-async function pause({ life, time }: Reader, ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function pause({ proc, time }: Reader, ms: number, signal: AbortSignal | undefined): Promise<void> {
   await time.sleep(ms, signal)
-  if (life.isOver) await never()
+  if (proc.isOver) await never()
 }
 
 /** Waits until its caches are no longer frozen. */
-async function thaw({ life, time, travel }: Reader): Promise<void> {
-  if (life.frozenUntil === Infinity) await never()
-  while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
+async function thaw({ proc, time, travel }: Reader): Promise<void> {
+  if (proc.frozenUntil === Infinity) await never()
+  while (proc.frozenUntil > time.now()) await travel(proc.frozenUntil - time.now())
 }
 
 async function pastList(
@@ -132,7 +136,7 @@ async function pastList(
   asked: TransportRequest,
   path: string,
   query: URLSearchParams,
-  { revision }: NonNullable<SimulatedLife['lag']>,
+  { revision }: NonNullable<SimulatedProcess['lag']>,
 ): Promise<TransportResponse> {
   query.set('resourceVersion', String(revision))
   query.set('resourceVersionMatch', 'Exact')
@@ -149,10 +153,11 @@ async function* pastEvents(
   reader: Reader,
   asked: TransportRequest,
   path: string,
-  lag: NonNullable<SimulatedLife['lag']>,
+  lag: NonNullable<SimulatedProcess['lag']>,
 ): AsyncGenerator<Uint8Array> {
-  const { life, time, server, trace } = reader
-  const list = await pastList(server, asked, path, new URLSearchParams(), lag)
+  const { proc, time, server, trace } = reader
+  const selectors = selectorsOf(asked)
+  const list = await pastList(server, listFor(asked), path, new URLSearchParams(selectors), lag)
   const {
     items = [],
     apiVersion,
@@ -167,27 +172,41 @@ async function* pastEvents(
   const annotations = { 'k8s.io/initial-events-end': 'true' }
   const metadata = { resourceVersion: String(lag.revision), annotations }
   yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
-  trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
+  trace.note(`process ${proc.number} is shown ${path} as of version ${lag.revision}`)
   await pause(reader, Math.max(lag.until - time.now(), 0), asked.signal)
-  const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
+  const resumed = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: String(lag.revision) }
+  const query = new URLSearchParams([...selectors, ...Object.entries(resumed)]).toString()
   const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
-  const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
+  const request = requestOf({ ...asked, path: `${path}?${query}` }, proc.number)
   // Events come in their original order.
   const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
   yield* delivered(reader, rest, { request, path, signal: asked.signal, isInitial: false, notBefore: since })
 }
 
+/** Which objects a watch selects. */
+function selectorsOf({ path }: TransportRequest): [string, string][] {
+  const query = new URLSearchParams(path.split('?')[1] ?? '')
+  return [...query].filter(([name]) => name === 'labelSelector' || name === 'fieldSelector')
+}
+
+/** The list for a watch: of metadata, if the watch is. */
+function listFor(asked: TransportRequest): TransportRequest {
+  const accept = String(asked.headers['accept'] ?? '')
+  const headers = { ...asked.headers, accept: accept.replaceAll(/as=PartialObjectMetadata(?=[;,]|$)/g, '$&List') }
+  return { ...asked, headers }
+}
+
 /** Delivers the events of a watch, one after the other, each at its time. */
 async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
-  const { life, time, trace, latency, wait, strike, events, recall } = reader
+  const { proc, time, trace, latency, wait, takeFaults, events, recall } = reader
   const { request, signal, notBefore } = watch
   let { isInitial } = watch
   const lines = readWatchLines(body)
-  life.watches.add(lines)
+  proc.watches.add(lines)
   try {
     for (;;) {
       if (!lines.isReady()) await lines.wait()
-      if (life.isOver) await never()
+      if (proc.isOver) await never()
       const line = lines.take()
       if (!line) return
       // Existing objects at the start are no events.
@@ -205,14 +224,14 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       wait(1)
       try {
         await time.sleep(latency())
-        if (life.isOver) await never()
+        if (proc.isOver) await never()
         signal?.throwIfAborted()
         const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
         if (moment > time.now()) await pause(reader, moment - time.now(), signal)
-        if (life.frozenUntil > time.now()) await thaw(reader)
+        if (proc.frozenUntil > time.now()) await thaw(reader)
         const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
         events.push(event)
-        const [fault] = strike(event.number)
+        const [fault] = takeFaults(event.number)
         trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
         if (!fault) yield line
         else if ((yield* struck(reader, fault, { ...event, line, raw }, lines, watch)) === 'over') return
@@ -221,7 +240,7 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       }
     }
   } finally {
-    life.watches.delete(lines)
+    proc.watches.delete(lines)
     lines.leave()
   }
 }
@@ -234,14 +253,14 @@ async function* struck(
   lines: Lines,
   { request, path, signal }: Watch,
 ): AsyncGenerator<Uint8Array, 'over' | undefined> {
-  const { life, time, trace, latency, recall, expired, brokenUntil } = reader
+  const { proc, time, trace, latency, recall, expired, brokenUntil } = reader
   const { line, raw } = event
-  trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, inStory)
+  trace.note(`${formatFault(fault)} takes effect: event ${event.number}, ${event.object} ${event.type}`, inReport)
   switch (fault.kind) {
     case 'lose':
       brokenUntil.set(path, time.now() + outageMs)
       expired.add(path)
-      throw new MusterError('ConnectionLost', 'the watch broke.')
+      throw new MusterError(transportErrors.ConnectionLost, 'the watch broke.')
     case 'expire':
       yield Buffer.from(`${expiredLine}\n`)
       return 'over'
@@ -250,7 +269,7 @@ async function* struck(
       yield line
       break
     case 'freeze':
-      life.frozenUntil = time.now() + Number(fault.value ?? 500)
+      proc.frozenUntil = time.now() + Number(fault.value ?? 500)
       await thaw(reader)
       yield line
       break
@@ -266,7 +285,7 @@ async function* struck(
       deadline.catch(() => undefined)
       for (;;) {
         if (!lines.isReady()) await Promise.race([lines.wait(), deadline])
-        if (life.isOver) await never()
+        if (proc.isOver) await never()
         const later = lines.take()
         if (!later) break
         held.push(later)
@@ -275,7 +294,7 @@ async function* struck(
         held.shift()
         held.pop()
         held.push(mergedLine(raw, other))
-        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, inStory)
+        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, inReport)
         break
       }
       yield* held

@@ -4,7 +4,7 @@
  * removed.
  */
 import type { StorageChange, StoredObject, StorageTable } from '../../apiserver/storage/storage.ts'
-import { healthOf } from '../../kube/health.ts'
+import { healthOf } from '../../kube/meta/health.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { Live } from '../../operator/live.ts'
@@ -16,7 +16,7 @@ import type { SimulatedSubject } from './subject.ts'
 /** A simulated outside: what the operator's calls reach. */
 export interface SimulatedOutside {
   readonly live: Live
-  /** Its state, compared at the end; the next scene starts with it. */
+  /** Its state, compared at the end; the next scenario starts with it. */
   state?(): JsonObject
   /** Its effects, compared with a run without faults. */
   done?(): JsonObject
@@ -111,10 +111,18 @@ export function openRecord(
     if (!held.has(object.metadata.uid)) return
     const isOwned = (one: StoredObject): boolean =>
       one.metadata.ownerReferences?.some(({ uid }) => uid === object.metadata.uid) ?? false
+    // What is left may belong to a CR of the same kind that still exists: there is no telling.
+    const hasSibling = objectsIn().some(
+      ([, one, where]) => where === table.name && one.metadata.uid !== object.metadata.uid,
+    )
     const left = objectsIn().filter(
       ([, one, where]) => !crTables.has(where) && isManaged(one) && !isOwned(one) && !one.metadata.deletionTimestamp,
     )
-    ended.push({ cr: name, left: left.map(([one]) => one), outside: JSON.stringify(outside.state?.() ?? {}) })
+    ended.push({
+      cr: name,
+      left: hasSibling ? [] : left.map(([one]) => one),
+      outside: JSON.stringify(outside.state?.() ?? {}),
+    })
   })
 
   const record: Record & { changedAt: number } = {

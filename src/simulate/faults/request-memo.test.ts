@@ -7,8 +7,8 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import { systemRandom } from '../../clock/random.ts'
 import { builtinResource } from '../../kube/builtin.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { createRecall, noRecall, type Recall } from '../../kube/recall.ts'
-import { ConfigMap, Pod, ServiceAccount } from '../../operator/kinds.ts'
+import { createRecall, noRecall, type Recall } from './recall.ts'
+import { ConfigMap, Pod, ServiceAccount } from '../../kube/kinds.ts'
 import { type SimulatedCluster, openCluster, type Snapshot } from './cluster.ts'
 
 const tokenReviews = builtinResource({ group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReview' })!
@@ -85,7 +85,7 @@ describe('a request memo', () => {
     expect(second.storage.revision).toBe(first.storage.revision)
   })
 
-  it('tells watches of what is made again', async () => {
+  it('delivers watch events of replayed changes', async () => {
     const [from, recall] = [snapshot(), createRecall()]
     const told = async (): Promise<readonly string[]> => {
       const one = fork(from, recall)
@@ -102,9 +102,9 @@ describe('a request memo', () => {
     expect(after).toEqual(before)
   })
 
-  it('ends where something else was done, or happened by itself, or the second is another', async () => {
+  it('ends where another request, a spontaneous change or another time follows', async () => {
     const [from, recall] = [snapshot(), createRecall()]
-    const play = async (meanwhile: (one: Forked) => Promise<unknown>): Promise<string | undefined> => {
+    const attempt = async (meanwhile: (one: Forked) => Promise<unknown>): Promise<string | undefined> => {
       const one = fork(from, recall)
       await one.client.create(ConfigMap, config('x'))
       await meanwhile(one)
@@ -112,35 +112,35 @@ describe('a request memo', () => {
       return one.answers.at(-1)
     }
     const nothing = (): Promise<void> => Promise.resolve()
-    expect(await play(nothing)).toBe('201')
-    expect(await play(nothing)).toBe('201 remembered')
-    expect(await play(({ time }) => time.run(900))).toBe('201 remembered')
-    expect(await play(({ time }) => time.run(1000))).toBe('201')
-    expect(await play(({ client }) => client.create(ConfigMap, config('z')))).toBe('201')
+    expect(await attempt(nothing)).toBe('201')
+    expect(await attempt(nothing)).toBe('201 remembered')
+    expect(await attempt(({ time }) => time.run(900))).toBe('201 remembered')
+    expect(await attempt(({ time }) => time.run(1000))).toBe('201')
+    expect(await attempt(({ client }) => client.create(ConfigMap, config('z')))).toBe('201')
     const byItself = ({ storage }: Forked): Promise<unknown> =>
       Promise.resolve(storage.put('configmaps', { ...config('w'), metadata: { ...config('w').metadata, uid: 'w' } }))
-    expect(await play(byItself)).toBe('201')
-    expect(await play(byItself)).toBe('201 remembered')
+    expect(await attempt(byItself)).toBe('201')
+    expect(await attempt(byItself)).toBe('201 remembered')
     // What was refused changes nothing.
-    expect(await play(({ client }) => client.create(ConfigMap, config('x')).catch(() => undefined))).toBe(
+    expect(await attempt(({ client }) => client.create(ConfigMap, config('x')).catch(() => undefined))).toBe(
       '201 remembered',
     )
   })
 
-  it('is nobody’s who asks for several things at the same time', async () => {
+  it('is not used for concurrent requests of a process', async () => {
     const [from, recall] = [snapshot(), createRecall()]
-    const play = async (): Promise<Forked> => {
+    const attempt = async (): Promise<Forked> => {
       const one = fork(from, recall)
       await Promise.all(['x', 'y', 'z'].map((name) => one.client.create(ConfigMap, config(name))))
       await one.client.create(ConfigMap, config('after'))
       return one
     }
-    const [first, second] = [await play(), await play()]
+    const [first, second] = [await attempt(), await attempt()]
     expect(second.answers).toEqual(['201', '201', '201', '201'])
     expect(stored(second)).toEqual(stored(first))
   })
 
-  it('never gives two objects one uid', async () => {
+  it('never assigns two objects one uid', async () => {
     const one = fork(snapshot(), createRecall())
     const uids = new Set<string>()
     for (let count = 0; count < 200; count++) {
@@ -151,10 +151,10 @@ describe('a request memo', () => {
     expect(uids.size).toBe(200)
   })
 
-  it('gives nobody a token that another server signed', async () => {
+  it('never returns a token that another server signed', async () => {
     const [from, recall] = [snapshot(), createRecall()]
     const account = ref('robot')
-    const play = async (): Promise<readonly [string, boolean | undefined]> => {
+    const attempt = async (): Promise<readonly [string, boolean | undefined]> => {
       const one = fork(from, recall)
       await one.client.create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account })
       const { token } = await one.client.createToken(account, { expirationSeconds: 3600 })
@@ -163,15 +163,15 @@ describe('a request memo', () => {
       const review = await one.client.create<UntypedObject>(tokenReviews, { ...kind, spec })
       return [token, (review['status'] as { readonly authenticated?: boolean }).authenticated]
     }
-    const [[one, isGood], [other, isGoodToo]] = [await play(), await play()]
+    const [[one, isGood], [other, isGoodToo]] = [await attempt(), await attempt()]
     expect(other).not.toBe(one)
     expect([isGood, isGoodToo]).toEqual([true, true])
   })
 
-  it('knows that a pod which is deleted changes twice', async () => {
+  it('handles a deleted pod, which changes twice', async () => {
     const [from, recall] = [snapshot(), createRecall()]
     const containers = [{ name: 'a', image: 'a' }]
-    const play = async (): Promise<Forked> => {
+    const attempt = async (): Promise<Forked> => {
       const one = fork(from, recall)
       await one.client.create(Pod, {
         apiVersion: 'v1',
@@ -182,7 +182,7 @@ describe('a request memo', () => {
       await one.client.delete(Pod, ref('p'), { gracePeriodSeconds: 0 })
       return one
     }
-    const [first, second] = [await play(), await play()]
+    const [first, second] = [await attempt(), await attempt()]
     expect(second.answers).toEqual(['201 remembered', '200'])
     expect(stored(second)).toEqual(stored(first))
     expect(second.storage.revision).toBe(first.storage.revision)

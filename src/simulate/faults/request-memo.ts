@@ -11,11 +11,11 @@ import type { TransportRequest, TransportResponse } from '../../transport/transp
 import type { ApiServer } from '../../apiserver/server/api-server.ts'
 import { objectText } from '../../apiserver/codec/object-text.ts'
 import type { StorageChange, Storage } from '../../apiserver/storage/storage.ts'
-import { freezeDeep } from '../../cache/intern.ts'
+import { freezeDeep } from '../../cache/decode/intern.ts'
 import { jsonIn } from '../../client/body.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Json } from '../../kube/json.ts'
-import type { Recall } from '../../kube/recall.ts'
+import type { Recall } from './recall.ts'
 import { once } from './answer.ts'
 
 /** A request at one point of a history. */

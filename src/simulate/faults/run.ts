@@ -1,10 +1,10 @@
 /**
- * One run of a scene: a fork of a cluster, the operator's processes on it, users who act, injected faults, and a record
+ * One run of a scenario: a fork of a cluster, the operator's processes on it, users who act, injected faults, and a record
  * of everything that happened, for the judge.
  */
 import { seededRandom } from '../../clock/random.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
-import type { Recall } from '../../kube/recall.ts'
+import type { Recall } from './recall.ts'
 import type { StoredObject } from '../../apiserver/storage/storage.ts'
 import type { ObjectRef } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -12,25 +12,25 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import { formatPath, type Path } from '../../kube/apply/path-element.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { isMusterError } from '../../kube/muster-error.ts'
 import type { Ledger } from '../../operator/ledger.ts'
-import { inHashScope } from '../../operator/scope.ts'
+import { inHashScope } from '../../operator/dependent/scope.ts'
 import { idleMs, openCluster, type Snapshot } from './cluster.ts'
 import { foreignEntry, foreignKey } from './end-state.ts'
 import { type Fault, faultTable } from './fault.ts'
-import { beginLife, type SimulatedLife, liveOf } from './life.ts'
+import { startSimulatedProcess, type SimulatedProcess, liveOf, tasksOf } from './simulated-process.ts'
 import { openRecord, type SimulatedOutside, type Recorded } from './record.ts'
 import type { SimulatedWorld } from '../environment/world.ts'
 import { type Changed, changeField, type Edit, editsOf, isKept, locate, ownedFields } from '../scorecard/change.ts'
-import { type Scene, type SceneStep } from './scene.ts'
+import { type Scenario, type ScenarioStep } from './scenario.ts'
 import { sampleTable } from '../environment/world.ts'
 import { installDeterministicGlobals, withDeterministicGlobals } from '../environment/deterministic-globals.ts'
-import type { RunningSubject, SimulatedSubject, Surroundings } from './subject.ts'
+import type { RunningSubject, SimulatedSubject, SubjectEnvironment } from './subject.ts'
 import { needsLeases, openLeaseObserver, removeLease, seatOf, successionMs } from './lease-observer.ts'
-import { type TraceLine, openTrace, inStory } from './trace.ts'
+import { type TraceLine, openTrace, inReport } from './trace.ts'
 import type { SeenEvent } from './reading.ts'
 import { walkPatchOf, walkOf } from './walk.ts'
-import { openWire, type WireOptions, type SimulatedWrite } from './wire.ts'
+import { openSimulatedNetwork, type SimulatedNetworkOptions, type SimulatedWrite } from './simulated-network.ts'
 import type { Request } from '../scorecard/request.ts'
 
 /** `state`: its state at the start of the run. */
@@ -38,18 +38,18 @@ export type MakeOutside = (state: JsonObject | undefined, world: SimulatedWorld)
 
 export interface SimulatedRunOptions {
   readonly subject: SimulatedSubject
-  readonly scene: Scene
+  readonly scenario: Scenario
   readonly faults: readonly Fault[]
   readonly from: Snapshot
   readonly seed: number
   readonly workloads: boolean
   readonly outside: MakeOutside
-  readonly answers: WireOptions['answers']
+  readonly answers: SimulatedNetworkOptions['answers']
   /** The memo that all runs share. */
   readonly recall: Recall
   /** Records the objects after each write. @default false */
   readonly observes?: boolean
-  /** Called where a scene with this many steps would end; `tell` returns its result. */
+  /** Called where a scenario with this many steps would end; `tell` returns its result. */
   readonly onHalt?: ((steps: number, tell: () => SimulatedRun) => void) | undefined
 }
 
@@ -67,12 +67,12 @@ export interface SimulatedRun extends Recorded {
   /** CRs whose spec a user changed and reverted. */
   readonly editedCrs: readonly string[]
   /** Faults whose point was not reached. */
-  readonly unstruck: readonly Fault[]
+  readonly unreached: readonly Fault[]
   /** Why the server rejected a user's step. */
   readonly refused: string | undefined
   /** Undefined when it never came to rest. */
   readonly restedAfterMs: number | undefined
-  /** The final cluster; only of runs that other scenes start from. */
+  /** The final cluster; only of runs that other scenarios start from. */
   readonly snapshot: Snapshot | undefined
 }
 
@@ -91,7 +91,7 @@ interface FieldEdit {
 }
 
 interface Process {
-  readonly life: SimulatedLife
+  readonly proc: SimulatedProcess
   running: RunningSubject | undefined
 }
 
@@ -123,17 +123,17 @@ function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
   return { namespace, name }
 }
 
-export async function runScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
+export async function runScenario(options: SimulatedRunOptions): Promise<SimulatedRun> {
   const restoreGlobals = installDeterministicGlobals()
   try {
-    return await playScene(options)
+    return await runBaseline(options)
   } finally {
     restoreGlobals()
   }
 }
 
-async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
-  const { subject, scene, from, seed, workloads } = options
+async function runBaseline(options: SimulatedRunOptions): Promise<SimulatedRun> {
+  const { subject, scenario, from, seed, workloads } = options
   const cluster = openCluster({ seed, from, workloads, recall: options.recall })
   const { time, server, storage } = cluster
   const random = seededRandom(seed ^ 0x5eed)
@@ -153,7 +153,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   const objectsAfter: (readonly string[])[] = []
   const record = openRecord(cluster, subject, outside)
   const firstRevision = storage.revision
-  const steps = [...scene.steps]
+  const steps = [...scenario.steps]
   const lives: Process[] = []
   const crTables = new Set(subject.controls.map(sampleTable))
   const editedCrs: string[] = []
@@ -163,20 +163,20 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   let problem: unknown
   let refused: string | undefined
 
-  const strike = (on: 'write' | 'event', number: number | 'rest'): readonly Fault[] => {
+  const takeFaults = (on: 'write' | 'event', number: number | 'rest'): readonly Fault[] => {
     const due = pendingFaults.filter((fault) => fault.at === number && faultTable[fault.kind].on === on)
     for (const fault of due) pendingFaults.splice(pendingFaults.indexOf(fault), 1)
     return due
   }
 
   const leaseObserver = needsLeases(options.faults) ? openLeaseObserver(time, storage, trace) : undefined
-  const wire = openWire({
+  const network = openSimulatedNetwork({
     time,
     server,
     storage,
     random,
     trace,
-    strike: (on, number) => strike(on, number),
+    takeFaults: (on, number) => takeFaults(on, number),
     async onFault(fault) {
       switch (fault.kind) {
         case 'crash':
@@ -186,7 +186,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
           break
         case 'travel': {
           const back = Number(fault.value ?? 0)
-          const revision = back === 0 ? firstRevision : (wire.writes[back - 1]?.revision ?? firstRevision)
+          const revision = back === 0 ? firstRevision : (network.writes[back - 1]?.revision ?? firstRevision)
           startLater(restartMs, revision)
           break
         }
@@ -196,7 +196,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
           void runSecondProcess()
           break
         case 'leaders':
-          trace.note('a user deletes the lease', inStory)
+          trace.note('a user deletes the lease', inReport)
           await removeLease(client)
           await time.sleep(0)
           void runSecondProcess()
@@ -238,11 +238,11 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     const ref = refOf(object)
     try {
       if (kind === 'remove') {
-        trace.note(`a user deletes ${name}`, inStory)
+        trace.note(`a user deletes ${name}`, inReport)
         record.removing(name)
         await client.delete(resource, ref)
       } else if (kind === 'add') {
-        trace.note(`a user adds to ${name}: ${foreignKey}`, inStory)
+        trace.note(`a user adds to ${name}: ${foreignKey}`, inReport)
         const annotations = { [foreignKey]: 'kept' }
         const data = { [foreignEntry]: 'kept' }
         const hasData = resource.kind === 'ConfigMap' && object['immutable'] !== true
@@ -252,10 +252,10 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       else {
         // Rotates by the number of writes; an edit that the server rejects is followed by the next.
         const all = editsIn(name, object)
-        const first = wire.writes.length % Math.max(all.length, 1)
+        const first = network.writes.length % Math.max(all.length, 1)
         const some = [...all.slice(first), ...all.slice(0, first)].slice(0, mostTries)
         const isDone = await firstOf(some, (one) => edit(name, resource, object, one))
-        if (!isDone) trace.note(`a user changes ${name}: nothing to change`, inStory)
+        if (!isDone) trace.note(`a user changes ${name}: nothing to change`, inReport)
       }
     } catch (error) {
       if (!isMusterError(error)) throw error
@@ -284,7 +284,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     if (changed)
       trace.note(
         `another client ${how === 'empty' ? 'emptie' : how}s ${name} ${formatPath(path)}: ${JSON.stringify(changed.after)}`,
-        inStory,
+        inReport,
       )
     return changed
   }
@@ -316,18 +316,18 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   const editRandomly = async (cr: string, resource: Resource, object: StoredObject): Promise<void> => {
     const kind = subject.kinds.find((one) => one.kind === resource.kind && one.group === resource.group)
     const turns = kind ? walkOf(kind, object).turns : []
-    const first = wire.writes.length % Math.max(turns.length, 1)
+    const first = network.writes.length % Math.max(turns.length, 1)
     for (const turn of [...turns.slice(first), ...turns.slice(0, first)]) {
       const patch = walkPatchOf(turn)
       const isTaken = await client.patch(resource, refOf(object), patch, { type: 'merge' }).catch(() => undefined)
       if (!isTaken) continue
-      trace.note(`a user changes ${cr}: ${JSON.stringify(patch['spec'])}`, inStory)
+      trace.note(`a user changes ${cr}: ${JSON.stringify(patch['spec'])}`, inReport)
       editedCrs.push(cr)
       const back = walkPatchOf({ before: turn.after, after: turn.before })
       pendingReverts.push({ cr, uid: object.metadata.uid, resource, back })
       return
     }
-    trace.note(`a user changes ${cr}: nothing to change`, inStory)
+    trace.note(`a user changes ${cr}: nothing to change`, inReport)
   }
 
   /** Reverts the random edits of CRs that still exist. */
@@ -336,7 +336,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       const { cr, uid, resource, back } = pending
       const found = record.find(cr)
       if (found?.object.metadata.uid !== uid) continue
-      trace.note(`a user changes ${cr} back: ${JSON.stringify(back['spec'])}`, inStory)
+      trace.note(`a user changes ${cr} back: ${JSON.stringify(back['spec'])}`, inReport)
       await client.patch(resource, refOf(found.object), back, { type: 'merge' }).catch((error: unknown) => {
         if (!isMusterError(error)) throw error
         trace.note(`  which is refused: ${error.name}`)
@@ -344,16 +344,16 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     }
   }
 
-  const act = async (step: SceneStep): Promise<void> => {
-    // The next step expects the CR as the scene left it.
+  const act = async (step: ScenarioStep): Promise<void> => {
+    // The next step expects the CR as the scenario left it.
     await revertEdits()
-    trace.note(step.text, inStory)
+    trace.note(step.text, inReport)
     try {
       await step.act(client)
     } catch (error) {
       if (!isMusterError(error)) throw error
       refused ??= error.message
-      trace.note(`which is refused: ${error.message}`, inStory)
+      trace.note(`which is refused: ${error.message}`, inReport)
     }
   }
 
@@ -366,49 +366,48 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   const runSecondProcess = async (): Promise<void> => {
     starting++
     leaving++
-    const { life, running } = await start()
+    const { proc, running } = await start()
     await time.sleep(successionMs)
-    if (!life.isOver) {
-      trace.note(`process ${life.number} goes`, inStory)
+    if (!proc.isOver) {
+      trace.note(`process ${proc.number} goes`, inReport)
       await Promise.race([running?.stop(), new Promise<void>((resolve) => void time.upkeep.after(leaveMs, resolve))])
-      life.end()
+      proc.end()
     }
     leaving--
   }
 
   const start = async (revision?: number): Promise<Process> => {
     const number = lives.length + 1
-    const life = beginLife(number, time, (clock) => withDeterministicGlobals(seed * 1009 + number, clock))
-    if (revision !== undefined) life.lag = { revision, until: time.now() + lagMs }
-    const entry: Process = { life, running: undefined }
+    const proc = startSimulatedProcess(number, time, (clock) => withDeterministicGlobals(seed * 1009 + number, clock))
+    if (revision !== undefined) proc.lag = { revision, until: time.now() + lagMs }
+    const entry: Process = { proc, running: undefined }
     lives.push(entry)
     trace.note(
-      `process ${life.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
-      inStory,
+      `process ${proc.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
+      inReport,
     )
-    const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
+    const own = createClient({ transport: network.transport(proc), clock: proc.clock, random })
     const cache = createSharedCache({
       client: own,
-      clock: life.clock,
+      clock: proc.clock,
       random,
-      recall: options.recall,
       reflector: { idleMs },
     })
     try {
       const program = await time.hold(Promise.resolve(subject.spawn()))
-      const around: Surroundings = {
+      const around: SubjectEnvironment = {
         client: own,
         cache,
-        clock: life.clock,
+        clock: proc.clock,
         random,
-        live: liveOf(life, outside.live, time, (what) => leaseObserver?.leaves(life, what)),
-        seat: leaseObserver && seatOf(life),
-        recall: options.recall,
+        live: liveOf(proc, outside.live, time, (what) => leaseObserver?.leaves(proc, what)),
+        tasks: tasksOf(proc, time),
+        seat: leaseObserver && seatOf(proc),
         onLedger: (ledger) => void ledgers.push(ledger),
       }
-      entry.running = await life.within(() => program(around))
+      entry.running = await proc.within(() => program(around))
     } catch (error) {
-      if (!life.isOver) problem ??= error
+      if (!proc.isOver) problem ??= error
     } finally {
       starting--
     }
@@ -416,16 +415,16 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
   }
 
   let settledWrites = 0
-  const isCutOff = (): boolean => problem !== undefined || wire.writes.length - settledWrites > mostWrites
-  const lastAt = (): number => Math.max(wire.lastWriteAt, record.changedAt)
+  const isCutOff = (): boolean => problem !== undefined || network.writes.length - settledWrites > mostWrites
+  const lastAt = (): number => Math.max(network.lastWriteAt, record.changedAt)
   const isQuiet = (): boolean =>
     isCutOff() ||
     (starting + leaving === 0 &&
-      !wire.isBusy() &&
+      !network.isBusy() &&
       (leaseObserver?.isSettled(lastAt()) ?? true) &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
-    settledWrites = wire.writes.length
+    settledWrites = network.writes.length
     const end = time.now() + boundMs
     while (await time.run(Math.max(end - time.now(), 0), isQuiet)) {
       if (isCutOff()) return false
@@ -455,9 +454,9 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     const finished = record.finish(time.now())
     return {
       trace: [...trace.lines],
-      writes: [...wire.writes],
-      events: [...wire.events],
-      requests: [...wire.requests],
+      writes: [...network.writes],
+      events: [...network.events],
+      requests: [...network.requests],
       ledgers: [...ledgers],
       objectsAfter: [...objectsAfter],
       // Cloned: the outside may change its state in place.
@@ -466,7 +465,7 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
       editedCrs: [...editedCrs],
       ...finished,
       incidents: [...finished.incidents, ...(leaseObserver?.incidents() ?? [])],
-      unstruck: [...pendingFaults],
+      unreached: [...pendingFaults],
       refused,
       restedAfterMs: isRested ? Math.max(lastAt() - begun, 0) : undefined,
       snapshot: options.observes ? { ...cluster.snapshot(), outside: structuredClone(outside.state?.()) } : undefined,
@@ -482,15 +481,15 @@ async function playScene(options: SimulatedRunOptions): Promise<SimulatedRun> {
     await act(step)
     isRested = await rest()
     record.rested()
-    options.onHalt?.(scene.steps.length - steps.length, tell)
+    options.onHalt?.(scenario.steps.length - steps.length, tell)
   }
-  for (const fault of strike('write', 'rest')) {
+  for (const fault of takeFaults('write', 'rest')) {
     await applyUserFault(fault)
     isRested &&= await rest()
   }
   if (problem !== undefined) throw problem
   const run = tell()
-  for (const { life } of lives) life.end()
+  for (const { proc } of lives) proc.end()
   cluster.halt()
   return run
 }

@@ -9,7 +9,7 @@ import { watches } from '../../../test/broken-operators/watches.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type FaultKind, faultTable, formatPlan, parsePlan } from './fault.ts'
-import type { Failing, Law } from './judge.ts'
+import type { Violation, Law } from './judge.ts'
 import { samplesOf } from '../scorecard/sample.ts'
 import { openSimulator, shrink, simulate, type Simulator } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
@@ -29,7 +29,7 @@ async function open(
 }
 
 async function traceOf(simulator: Simulator, plan: string): Promise<string> {
-  return formatTrace((await simulator.play(parsePlan(plan))).run.trace)
+  return formatTrace((await simulator.runPlan(parsePlan(plan))).run.trace)
 }
 
 describe('a simulation', () => {
@@ -38,8 +38,8 @@ describe('a simulation', () => {
   it('has the same trace for the same seed, byte for byte, and another one for another seed', async () => {
     const [one, other, third] = [await open(memcached), await open(memcached), await open(memcached, { seed: 2 })]
     const trace = await traceOf(one, plan)
-    // What was played in between leaves nothing behind.
-    await one.play(parsePlan('delete: lose@e1'))
+    // What ran in between leaves nothing behind.
+    await one.runPlan(parsePlan('delete: lose@e1'))
     expect(await traceOf(one, plan)).toBe(trace)
     expect(await traceOf(other, plan)).toBe(trace)
     expect(await traceOf(third, plan)).not.toBe(trace)
@@ -70,7 +70,7 @@ describe('a simulation', () => {
     expect(one).toContain('pods default/sample-')
   }, 60_000)
 
-  it('tries every kind of fault on the memcached example, and each strikes', async () => {
+  it('injects every kind of fault into the memcached example, and each takes effect', async () => {
     const simulator = await open(memcached)
     const plans = await Array.fromAsync(simulator.plans())
     const byKind = Map.groupBy(
@@ -79,33 +79,33 @@ describe('a simulation', () => {
     )
     expect(new Set(byKind.keys())).toEqual(new Set(Object.keys(faultTable) as FaultKind[]))
     for (const [first] of byKind.values()) {
-      const { run } = await simulator.play(first!)
-      expect(run.unstruck).toEqual([])
+      const { run } = await simulator.runPlan(first!)
+      expect(run.unreached).toEqual([])
     }
   }, 120_000)
 
-  it('tells of a fault whose point never came', async () => {
-    const { run } = await (await open(memcached)).play(parsePlan('change: crash@99'))
-    expect(run.unstruck).toEqual([{ kind: 'crash', at: 99 }])
+  it('reports a fault whose point was never reached', async () => {
+    const { run } = await (await open(memcached)).runPlan(parsePlan('change: crash@99'))
+    expect(run.unreached).toEqual([{ kind: 'crash', at: 99 }])
   }, 60_000)
 })
 
-describe('a sample that the server refuses', () => {
-  it('is no sample', async () => {
+describe('a sample that the server rejects', () => {
+  it('is an error', async () => {
     const [cr] = samplesOf(memcached)
     const simulator = await open(memcached, { sample: [{ ...cr!, spec: { size: 99 } }] })
-    await expect(simulator.play({ scene: 'create', faults: [] })).rejects.toMatchObject({ name: 'NoSample' })
+    await expect(simulator.runPlan({ scenario: 'create', faults: [] })).rejects.toMatchObject({ name: 'NoSample' })
   }, 60_000)
 })
 
 describe('a process that crashes', () => {
-  it('leaves nothing behind that fails later, not even what an event was held back for', async () => {
+  it('leaves nothing behind that fails later, not even delayed events', async () => {
     const simulator = await open(memcached, { workloads: true })
     const lost: unknown[] = []
     const note = (error: unknown): void => void lost.push(error)
     process.on('unhandledRejection', note)
     try {
-      await simulator.play(parsePlan('change, delete and create again: merge@e19, crash@5'))
+      await simulator.runPlan(parsePlan('change, delete and create again: merge@e19, crash@5'))
       await new Promise((resolve) => setImmediate(resolve))
     } finally {
       process.off('unhandledRejection', note)
@@ -117,11 +117,11 @@ describe('a process that crashes', () => {
 describe('a failure', () => {
   const [specimen] = intermediateState
 
-  it('is made as short as it gets', async () => {
+  it('is minimised', async () => {
     const simulator = await openSimulator({ subject: specimen!.make(false), sample: [brokenSample], workloads: false })
     const long = parsePlan('create: repeat@e1, crash@1, delay@e2=500')
-    const { failings } = await simulator.play(long)
-    expect(formatPlan(await shrink(simulator, long, failings))).toBe('create: crash@1')
+    const { violations } = await simulator.runPlan(long)
+    expect(formatPlan(await shrink(simulator, long, violations))).toBe('create: crash@1')
   }, 60_000)
 
   it.each([
@@ -129,15 +129,15 @@ describe('a failure', () => {
     ['cache expected to be quick', 'create: delay@e2=2000, add@rest=configmaps default/sample', 'create: delay@e2=500'],
     ['slow taken for failed', 'create: slow@1=12000', 'create: slow@1=3000'],
   ])(
-    'is made as weak as it gets: %s, %s',
+    'is reduced to the weakest fault: %s, %s',
     async (name, long, weakest) => {
       const quick = watches.find((one) => one.name === name)!
       const simulator = await openSimulator({ subject: quick.make(false), sample: [brokenSample], workloads: false })
-      const { failings } = await simulator.play(parsePlan(long))
-      expect(formatPlan(await shrink(simulator, parsePlan(long), failings))).toBe(weakest)
+      const { violations } = await simulator.runPlan(parsePlan(long))
+      expect(formatPlan(await shrink(simulator, parsePlan(long), violations))).toBe(weakest)
       // A quarter of it would do no harm.
       const [, start = '', ms] = /^(.*=)(\d+)$/.exec(weakest)!
-      expect((await simulator.play(parsePlan(`${start}${Number(ms) / 4}`))).failings).toEqual([])
+      expect((await simulator.runPlan(parsePlan(`${start}${Number(ms) / 4}`))).violations).toEqual([])
     },
     60_000,
   )
@@ -145,36 +145,36 @@ describe('a failure', () => {
   it.each([
     ['second child only with the first', 'create and change: crash@1', 'create: crash@1'],
     ['counts on', 'create: edit@2=configmaps default/sample', 'create: edit@1=configmaps default/sample'],
-    // In the shorter scene there is no third write: it is found by way of an earlier one.
+    // In the shorter scenario there is no third write: it is found by way of an earlier one.
     ['counts on', 'create and change: edit@3=configmaps default/sample', 'create: edit@1=configmaps default/sample'],
   ])(
-    'is told of the shortest scene, and of the earliest point: %s, %s',
+    'is reduced to the shortest scenario and the earliest point: %s, %s',
     async (name, long, shortest) => {
       const subject = intermediateState.find((one) => one.name === name)!.make(false)
       const simulator = await openSimulator({ subject, sample: [brokenSample], workloads: false })
-      const { failings } = await simulator.play(parsePlan(long))
-      expect(failings).not.toEqual([])
-      expect(formatPlan(await shrink(simulator, parsePlan(long), failings))).toBe(shortest)
+      const { violations } = await simulator.runPlan(parsePlan(long))
+      expect(violations).not.toEqual([])
+      expect(formatPlan(await shrink(simulator, parsePlan(long), violations))).toBe(shortest)
     },
     60_000,
   )
 
   describe('of a plan', () => {
-    const failing = (law: Law, object: string): Failing => ({ law, object, text: '' })
-    /** Shrinks a plan where each fails as `failingsOf` has it; says which were played. */
-    const shrinkWhere = async (text: string, failingsOf: (plan: string) => readonly Failing[]) => {
+    const failing = (law: Law, object: string): Violation => ({ law, object, text: '' })
+    /** Shrinks a plan where each fails as `violationsOf` has it; returns those that ran. */
+    const shrinkWhere = async (text: string, violationsOf: (plan: string) => readonly Violation[]) => {
       const real = await open(memcached)
       const tried: string[] = []
-      const play: Simulator['play'] = async (plan) => {
+      const runPlan: Simulator['runPlan'] = async (plan) => {
         tried.push(formatPlan(plan))
-        const { run } = await real.play({ scene: 'create', faults: [] })
-        return { run, failings: failingsOf(formatPlan(plan)) }
+        const { run } = await real.runPlan({ scenario: 'create', faults: [] })
+        return { run, violations: violationsOf(formatPlan(plan)) }
       }
-      const shortest = await shrink({ ...real, play }, parsePlan(text), failingsOf(text))
+      const shortest = await shrink({ ...real, runPlan }, parsePlan(text), violationsOf(text))
       return { shortest: formatPlan(shortest), tried }
     }
 
-    it('is not taken for another one of the same law', async () => {
+    it('is not confused with another one of the same law', async () => {
       const long = 'create: crash@1, lost@1'
       const { shortest, tried } = await shrinkWhere(long, (plan) => [
         failing('same end', `configmaps default/${plan === long ? 'this' : 'other'}`),
@@ -183,15 +183,12 @@ describe('a failure', () => {
       expect(tried).toEqual(['create: lost@1', 'create: crash@1'])
     })
 
-    it.each(['rest', 'terms'] as const)(
-      'is the same one whatever was asked for last, where the law is %s',
-      async (law) => {
-        const { shortest } = await shrinkWhere('create: crash@1, lost@1', (plan) => [failing(law, `patch for ${plan}`)])
-        expect(shortest).toBe('create')
-      },
-    )
+    it.each(['rest', 'terms'] as const)('is the same whatever plan ran before, where the law is %s', async (law) => {
+      const { shortest } = await shrinkWhere('create: crash@1, lost@1', (plan) => [failing(law, `patch for ${plan}`)])
+      expect(shortest).toBe('create')
+    })
 
-    it('is looked for in thirty other plans at the most, and in none of them twice', async () => {
+    it('is minimised in at most thirty other plans, none of them twice', async () => {
       const { shortest, tried } = await shrinkWhere('create and change: crash@99, lose@e99', (plan) =>
         /crash@(?:20|99), lose@e99/.test(plan) ? [failing('same end', 'outside')] : [],
       )
@@ -200,7 +197,7 @@ describe('a failure', () => {
       expect(new Set(tried).size).toBe(30)
     })
 
-    it('shows a process no past that is yet to come', async () => {
+    it('shows a process no state from its future', async () => {
       const { shortest } = await shrinkWhere('create: travel@5=3', (plan) =>
         plan.includes('travel') ? [failing('same end', 'outside')] : [],
       )
@@ -208,7 +205,7 @@ describe('a failure', () => {
     })
   })
 
-  it('is told as a story, and the report says how much was tried', async () => {
+  it('is printed as a trace, and the report contains the number of attempts', async () => {
     const subject = specimen!.make(false)
     const progress: number[] = []
     const report = await simulate({
@@ -221,10 +218,10 @@ describe('a failure', () => {
       onProgress: (done) => void progress.push(done),
     })
     expect(report).toMatchObject({ operator: 'broken', passed: false, plans: { failed: 1 } })
-    expect(progress).toEqual(Array.from({ length: report.plans.played }, (_, index) => index + 1))
-    const [{ story, shortest }] = report.failures as readonly [(typeof report.failures)[number]]
+    expect(progress).toEqual(Array.from({ length: report.plans.executed }, (_, index) => index + 1))
+    const [{ trace, shortest }] = report.failures as readonly [(typeof report.failures)[number]]
     expect(shortest).toMatch(/^create: crash@1$/)
-    expect(story.join('\n')).toMatch(/a user creates App sample[^]*process 1 crashes before it hears of write 1/)
-    expect(story.at(-1)).toBe('broken: same end: secrets default/sample is missing')
+    expect(trace.join('\n')).toMatch(/a user creates App sample[^]*process 1 crashes before it hears of write 1/)
+    expect(trace.at(-1)).toBe('broken: same end: secrets default/sample is missing')
   }, 60_000)
 })

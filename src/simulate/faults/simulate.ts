@@ -1,25 +1,28 @@
 /**
- * The fault simulator: runs an operator's scenes with every possible fault, and reports the laws that it breaks. A
- * failing plan is shrunk, and reported as a story that one command replays.
+ * The fault simulator: runs an operator's scenarios with every possible fault, and reports the laws that it breaks. A
+ * failing plan is shrunk, and reported as a trace that one command replays.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { simulateErrors } from '../errors.ts'
+import { operatorErrors } from '../../operator/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { StoredObject } from '../../apiserver/storage/storage.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type EndState, endStateName } from './end-state.ts'
-import { type Bundle, bundlesOf, sceneBeginsAs } from './bundle.ts'
+import { type Bundle, bundlesOf, scenarioBeginsAs } from './bundle.ts'
 import { type Fault, formatPlan, type FaultPlan } from './fault.ts'
-import { type Expected, type Failing, judge } from './judge.ts'
+import { type Expected, type Violation, judge } from './judge.ts'
 import { type Crs, groupOf, mixedPlans, plansOf, someOf } from './plans.ts'
 import type { SimulatedOutside } from './record.ts'
 import type { MakeOutside, SimulatedRun } from './run.ts'
-import { changeStep, createStep, deleteStep, type PlacedSample, placeSample, type Scene } from './scene.ts'
+import { changeStep, createStep, deleteStep, type PlacedSample, placeSample, type Scenario } from './scenario.ts'
 import { sampleTable } from '../environment/world.ts'
 import { openBaseline, type BaselineRun } from './baseline.ts'
 import { installDeterministicGlobals } from '../environment/deterministic-globals.ts'
 import type { SimulatedSubject } from './subject.ts'
 import { formatTraceLine } from './trace.ts'
-import { walkPatchOf, type Skipped, type Walk, walkOf, walkScenes } from './walk.ts'
+import { walkPatchOf, type Skipped, type Walk, walkOf, walkScenario } from './walk.ts'
 
 export interface SimulationOptions {
   readonly subject: SimulatedSubject
@@ -31,8 +34,8 @@ export interface SimulationOptions {
   readonly workloads?: boolean
   /** The simulated outside: one for each run. @default none */
   readonly outside?: MakeOutside
-  /** Further scenes with the first CR, by name: merge patches, each applied when the cluster is at rest. */
-  readonly scenes?: Readonly<Record<string, readonly JsonObject[]>> | undefined
+  /** Further scenarios with the first CR, by name: merge patches, each applied when the cluster is at rest. */
+  readonly scenarios?: Readonly<Record<string, readonly JsonObject[]>> | undefined
   /** Groups of faults, as `faultGroups` names them. @default all */
   readonly groups?: readonly string[] | undefined
   /** The most plans, drawn by the seed. @default all */
@@ -58,9 +61,9 @@ export interface SimulationReport {
   readonly seed: number
   readonly passed: boolean
   /** The number of plans in the selected groups, of those that ran, and of those that broke a law. */
-  readonly plans: { readonly all: number; readonly played: number; readonly failed: number }
+  readonly plans: { readonly all: number; readonly executed: number; readonly failed: number }
   readonly byGroup: Readonly<Record<string, number>>
-  readonly scenes: readonly { readonly name: string; readonly writes: number; readonly events: number }[]
+  readonly scenarios: readonly { readonly name: string; readonly writes: number; readonly events: number }[]
   /** The fields that were varied. */
   readonly fields: readonly string[]
   /** Fields that were not varied completely, and why. */
@@ -75,33 +78,34 @@ export interface SimulationFailure {
   readonly plan: string
   /** The shrunk plan. */
   readonly shortest: string
-  readonly failings: readonly Failing[]
-  readonly story: readonly string[]
+  readonly violations: readonly Violation[]
+  readonly trace: readonly string[]
 }
 
 export interface Simulator {
   readonly subject: SimulatedSubject
-  readonly scenes: readonly Scene[]
+  readonly scenarios: readonly Scenario[]
   /** Fields for which no other value could be generated. */
   readonly skipped: readonly Skipped[]
-  /** All plans of these groups, scene by scene; each scene runs when it is needed. @default all groups */
+  /** All plans of these groups, scenario by scenario; each scenario runs when it is needed. @default all groups */
   plans(groups?: readonly string[]): AsyncGenerator<FaultPlan>
   /** @throws InvalidPlan */
-  play(plan: FaultPlan): Promise<Played>
+  runPlan(plan: FaultPlan): Promise<PlanResult>
   /** Runs all plans, several at a time, bundled. In no particular order. @throws InvalidPlan */
-  playAll(plans: readonly FaultPlan[]): AsyncGenerator<readonly [plan: FaultPlan, played: Played]>
+  runPlans(plans: readonly FaultPlan[]): AsyncGenerator<readonly [plan: FaultPlan, executed: PlanResult]>
 }
 
-export interface Played {
+export interface PlanResult {
   readonly run: SimulatedRun
-  readonly failings: readonly Failing[]
+  readonly violations: readonly Violation[]
 }
 
 const nothing: SimulatedOutside = {
   live: {
     available: true,
-    exec: (pod) => Promise.reject(new MusterError('ExecFailed', `Pod ${pod.name}: no container runs in a simulation.`)),
-    http: () => Promise.reject(new MusterError('Unreachable', 'there is no network in a simulation.')),
+    exec: (pod) =>
+      Promise.reject(new MusterError(clientErrors.ExecFailed, `Pod ${pod.name}: no container runs in a simulation.`)),
+    http: () => Promise.reject(new MusterError(clientErrors.Unreachable, 'there is no network in a simulation.')),
   },
 }
 
@@ -112,48 +116,51 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
   const crs = new Map(placed.filter(({ isCr }) => isCr).map((cr) => [placedName(cr), cr]))
   const crNames: Crs = { names: new Set(crs.keys()), tables: new Set(subject.controls.map(sampleTable)) }
   const walks = walksOf(subject, placed)
-  const scenes = scenesOf(walks, placed, Object.entries(options.scenes ?? {}))
-  const byName = new Map(scenes.map((scene) => [scene.name, scene]))
-  const twice = scenes.map(({ name }) => name).find((name, index, names) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw new MusterError('InvalidPlan', `there are two scenes "${twice}".`)
+  const scenarios = scenariosOf(walks, placed, Object.entries(options.scenarios ?? {}))
+  const byName = new Map(scenarios.map((scenario) => [scenario.name, scenario]))
+  const twice = scenarios.map(({ name }) => name).find((name, index, names) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw new MusterError(simulateErrors.InvalidPlan, `there are two scenarios "${twice}".`)
 
-  const sceneOf = (name: string): Scene => {
-    const scene = byName.get(name)
-    if (scene) return scene
-    throw new MusterError('InvalidPlan', `there is no scene "${name}"; there are ${[...byName.keys()].join(', ')}.`)
+  const scenarioOf = (name: string): Scenario => {
+    const scenario = byName.get(name)
+    if (scenario) return scenario
+    throw new MusterError(
+      simulateErrors.InvalidPlan,
+      `there is no scenario "${name}"; there are ${[...byName.keys()].join(', ')}.`,
+    )
   }
-  const referenceOf = async (scene: Scene): Promise<BaselineRun> => {
-    if (scene.after !== undefined) await referenceOf(sceneOf(scene.after))
-    const reference = await baseline.reference(scene)
+  const referenceOf = async (scenario: Scenario): Promise<BaselineRun> => {
+    if (scenario.after !== undefined) await referenceOf(scenarioOf(scenario.after))
+    const reference = await baseline.reference(scenario)
     const { refused } = reference.run
-    if (scene.name === 'create' && refused !== undefined) {
-      throw new MusterError('NoSample', `${subject.name}: the server refuses the sample: ${refused}`)
+    if (scenario.name === 'create' && refused !== undefined) {
+      throw new MusterError(operatorErrors.NoSample, `${subject.name}: the server refuses the sample: ${refused}`)
     }
     return reference
   }
 
-  const play = async ({ scene: name, faults }: FaultPlan): Promise<Played> => {
-    const reference = await referenceOf(sceneOf(name))
-    const run = faults.length === 0 ? reference.run : await baseline.play(reference, faults)
-    return { run, failings: await judged(reference, run, faults) }
+  const runPlan = async ({ scenario: name, faults }: FaultPlan): Promise<PlanResult> => {
+    const reference = await referenceOf(scenarioOf(name))
+    const run = faults.length === 0 ? reference.run : await baseline.runPlan(reference, faults)
+    return { run, violations: await judged(reference, run, faults) }
   }
 
   /** Runs a bundle. */
-  const playBundle = async ({ longest, plans }: Bundle): Promise<readonly (readonly [FaultPlan, Played])[]> => {
+  const runBundle = async ({ longest, plans }: Bundle): Promise<readonly (readonly [FaultPlan, PlanResult])[]> => {
     const runs = new Map<FaultPlan, SimulatedRun>()
     if (plans.length > 1) {
       const within = plans.filter((plan) => plan !== longest)
       const onHalt = (steps: number, tell: () => SimulatedRun): void => {
-        for (const plan of within) if (sceneOf(plan.scene).steps.length === steps) runs.set(plan, tell())
+        for (const plan of within) if (scenarioOf(plan.scenario).steps.length === steps) runs.set(plan, tell())
       }
-      const reference = await referenceOf(sceneOf(longest.scene))
-      runs.set(longest, await baseline.play(reference, longest.faults, onHalt))
+      const reference = await referenceOf(scenarioOf(longest.scenario))
+      runs.set(longest, await baseline.runPlan(reference, longest.faults, onHalt))
     }
-    const judgedIn = async (plan: FaultPlan): Promise<Played> => {
+    const judgedIn = async (plan: FaultPlan): Promise<PlanResult> => {
       const run = runs.get(plan)
       // The longer run did not get that far, so the shorter one runs by itself.
-      if (!run) return await play(plan)
-      return { run, failings: await judged(await referenceOf(sceneOf(plan.scene)), run, plan.faults) }
+      if (!run) return await runPlan(plan)
+      return { run, violations: await judged(await referenceOf(scenarioOf(plan.scenario)), run, plan.faults) }
     }
     return await Array.fromAsync(plans, async (plan) => [plan, await judgedIn(plan)] as const)
   }
@@ -162,16 +169,16 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     reference: BaselineRun,
     run: SimulatedRun,
     faults: readonly Fault[],
-  ): Promise<readonly Failing[]> => {
-    const { scene } = reference
+  ): Promise<readonly Violation[]> => {
+    const { scenario } = reference
     const isRemade = run.removed.size > 0 || run.editedCrs.length > 0
     const found = judge(run, subject, await expectedIn(reference, run, faults)).filter(
       ({ law, text }) => !(isRemade && law === 'same end' && defaultedOnce.test(text)),
     )
-    if (faults.length > 0 || scene.like === undefined || run.refused !== undefined) return found
-    const other = await referenceOf(sceneOf(scene.like))
+    if (faults.length > 0 || scenario.like === undefined || run.refused !== undefined) return found
+    const other = await referenceOf(scenarioOf(scenario.like))
     // An operator that reports the problem has done its part.
-    if (other.run.refused !== undefined || (scene.name.startsWith('set ') && hasTrouble(run.end))) return found
+    if (other.run.refused !== undefined || (scenario.name.startsWith('set ') && hasTrouble(run.end))) return found
     const mask = new Set([...reference.mask, ...other.mask])
     const again = judge(run, subject, { ...expectedOf(other, []), mask, counts: undefined })
     return [
@@ -188,7 +195,7 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     const isGone = ([name]: (typeof removed)[number]): boolean => reference.run.end.has(name) && !run.end.has(name)
     const gone = removed.filter(isGone).map(([, cr]) => cr)
     const expected = expectedOf(
-      gone.length > 0 ? await baseline.reference(sceneWithout(reference.scene, gone)) : reference,
+      gone.length > 0 ? await baseline.reference(scenarioWithout(reference.scenario, gone)) : reference,
       faults,
     )
     // A temporary edit may lead to other creations, and obsolete objects need not be created.
@@ -197,17 +204,17 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
 
   return {
     subject,
-    scenes,
+    scenarios,
     skipped: walks.flatMap(({ walk }) => walk.skipped),
-    play,
-    async *playAll(plans) {
-      const bundles = bundlesOf(plans, scenes)
+    runPlan,
+    async *runPlans(plans) {
+      const bundles = bundlesOf(plans, scenarios)
       // Installed once for all runs, instead of by each.
       const restoreGlobals = installDeterministicGlobals()
       try {
         for (let first = 0; first < bundles.length; first += together) {
-          const played = await Promise.all(bundles.slice(first, first + together).map(playBundle))
-          for (const those of played) yield* those
+          const executed = await Promise.all(bundles.slice(first, first + together).map(runBundle))
+          for (const those of executed) yield* those
         }
       } finally {
         restoreGlobals()
@@ -216,13 +223,13 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     async *plans(groups) {
       const isAsked = (group: string): boolean => groups?.includes(group) ?? true
       const single: FaultPlan[] = []
-      for (const scene of scenes) {
-        if (isWalk(scene) && !isAsked('walk')) continue
-        const reference = await referenceOf(scene)
-        if (isAsked('walk')) yield { scene: scene.name, faults: [] }
+      for (const scenario of scenarios) {
+        if (isWalk(scenario) && !isAsked('walk')) continue
+        const reference = await referenceOf(scenario)
+        if (isAsked('walk')) yield { scenario: scenario.name, faults: [] }
         // An operator that never rests without faults cannot be compared.
         if (reference.run.restedAfterMs === undefined) return
-        if (isWalk(scene)) continue
+        if (isWalk(scenario)) continue
         const plans = plansOf(reference, crNames, (object) => subject.keeps?.(object) !== false)
         // A second fault amid many edits would prove nothing.
         single.push(...plans.filter(({ faults: [fault] }) => fault?.kind !== 'drift'))
@@ -242,7 +249,7 @@ const together = 8
 /** Fields that the API server defaults on creation only. */
 const defaultedOnce = /\.imagePullPolicy /
 
-function isWalk({ name }: Scene): boolean {
+function isWalk({ name }: Scenario): boolean {
   return /^(?:fresh|set|back) /.test(name)
 }
 
@@ -252,9 +259,15 @@ interface CrWalk {
 }
 
 function walksOf(subject: SimulatedSubject, placed: readonly PlacedSample[]): readonly CrWalk[] {
+  const seen = new Set<string>()
   return placed.flatMap((cr) => {
     const kind = subject.kinds.find((one) => one.kind === cr.resource.kind && one.group === cr.resource.group)
-    return cr.isCr && kind ? [{ cr, walk: walkOf(kind, cr.object) }] : []
+    if (!cr.isCr || !kind) return []
+    const { turns, skipped } = walkOf(kind, cr.object)
+    const [fresh, again] = [turns.filter(({ name }) => !seen.has(name)), turns.filter(({ name }) => seen.has(name))]
+    for (const { name } of fresh) seen.add(name)
+    const why = `another object of the sample has the field, too: it is varied there, not in ${placedName(cr)}`
+    return [{ cr, walk: { turns: fresh, skipped: [...skipped, ...again.map(({ name }) => ({ field: name, why }))] } }]
   })
 }
 
@@ -263,16 +276,16 @@ function placedName({ resource, object }: PlacedSample): string {
   return endStateName(sampleTable(resource), object as StoredObject)
 }
 
-function sceneWithout({ name }: Scene, crs: readonly PlacedSample[]): Scene {
+function scenarioWithout({ name }: Scenario, crs: readonly PlacedSample[]): Scenario {
   const step = deleteStep(crs)
   return { name: `${name}, and ${step.text}`, after: name, steps: [step] }
 }
 
-function scenesOf(
+function scenariosOf(
   walks: readonly CrWalk[],
   placed: readonly PlacedSample[],
   further: readonly (readonly [name: string, patches: readonly JsonObject[]])[],
-): readonly Scene[] {
+): readonly Scenario[] {
   const create = createStep(placed)
   const remove = deleteStep(placed)
   const turns = walks.flatMap(({ cr, walk }) => walk.turns.map((turn) => ({ cr, turn })))
@@ -303,7 +316,7 @@ function scenesOf(
         ),
       ),
     })),
-    ...walks.flatMap(({ cr, walk }) => walkScenes(cr, placed, walk.turns)),
+    ...walks.flatMap(({ cr, walk }) => walkScenario(cr, placed, walk.turns)),
   ]
 }
 
@@ -334,40 +347,40 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const { index: first, of: step } = options.part ?? { index: 0, of: 1 }
   const asked = someOf(all, limit, seed)
   const numbers = new Map(asked.map((plan, number) => [plan, number]))
-  const plans = bundlesOf(asked, simulator.scenes)
+  const plans = bundlesOf(asked, simulator.scenarios)
     .filter((_, index) => index % step === first)
     .flatMap((bundle) => bundle.plans)
   const failures: SimulationFailure[] = []
   const byGroup: Record<string, number> = {}
-  let played = 0
-  for await (const [plan, { failings }] of simulator.playAll(plans)) {
-    played++
+  let executed = 0
+  for await (const [plan, { violations }] of simulator.runPlans(plans)) {
+    executed++
     byGroup[kindOf(plan)] = (byGroup[kindOf(plan)] ?? 0) + 1
     const number = numbers.get(plan)!
-    if (failings.length > 0) failures.push({ number, ...(await failureOf(simulator, plan, failings)) })
-    onProgress(played, plans.length, failures.length)
+    if (violations.length > 0) failures.push({ number, ...(await failureOf(simulator, plan, violations)) })
+    onProgress(executed, plans.length, failures.length)
     if (signal?.aborted || failures.length >= mostFailures) break
   }
-  const scenes = await scenesIn(simulator, all)
-  const turns = scenes.filter(({ name, refused }) => name.startsWith('set ') && refused === undefined)
+  const scenarios = await scenariosIn(simulator, all)
+  const turns = scenarios.filter(({ name, refused }) => name.startsWith('set ') && refused === undefined)
   return {
     operator: options.subject.name,
     seed,
     passed: failures.length === 0,
-    plans: { all: all.length, played, failed: failures.length },
+    plans: { all: all.length, executed, failed: failures.length },
     byGroup,
-    scenes: scenes.map(({ name, writes, events }) => ({ name, writes, events })),
+    scenarios: scenarios.map(({ name, writes, events }) => ({ name, writes, events })),
     fields: [...new Set(turns.map(({ name }) => fieldIn(name.slice(4))))],
-    skipped: (groups?.includes('walk') ?? true) ? [...simulator.skipped, ...refusedIn(scenes)] : [],
+    skipped: (groups?.includes('walk') ?? true) ? [...simulator.skipped, ...refusedIn(scenarios)] : [],
     failures: failures.toSorted((one, other) => one.number - other.number),
   }
 }
 
-type PlayedScene = SimulationReport['scenes'][number] & { readonly refused: string | undefined }
+type ScenarioSummary = SimulationReport['scenarios'][number] & { readonly refused: string | undefined }
 
 /** Fields for which the server rejected the other value. */
-function refusedIn(scenes: readonly PlayedScene[]): readonly Skipped[] {
-  return scenes.flatMap(({ name, refused }) => {
+function refusedIn(scenarios: readonly ScenarioSummary[]): readonly Skipped[] {
+  return scenarios.flatMap(({ name, refused }) => {
     const [, way, field] = /^(fresh|set|back) (.+)$/.exec(name) ?? []
     if (refused === undefined || field === undefined) return []
     return [{ field, why: `the server refuses it ${wayOf[way as keyof typeof wayOf]}: ${refused}` }]
@@ -376,12 +389,12 @@ function refusedIn(scenes: readonly PlayedScene[]): readonly Skipped[] {
 
 const wayOf = { fresh: 'in a new CR', set: 'as a change', back: 'as a change back' } as const
 
-/** The scenes that ran. */
-async function scenesIn(simulator: Simulator, all: readonly FaultPlan[]): Promise<readonly PlayedScene[]> {
-  const played = simulator.scenes.filter(({ name }) => all.some(({ scene }) => scene === name))
+/** The scenarios that ran. */
+async function scenariosIn(simulator: Simulator, all: readonly FaultPlan[]): Promise<readonly ScenarioSummary[]> {
+  const executed = simulator.scenarios.filter(({ name }) => all.some(({ scenario }) => scenario === name))
   return await Promise.all(
-    played.map(async ({ name }) => {
-      const { run } = await simulator.play({ scene: name, faults: [] })
+    executed.map(async ({ name }) => {
+      const { run } = await simulator.runPlan({ scenario: name, faults: [] })
       return { name, writes: run.writes.length, events: run.events.length, refused: run.refused }
     }),
   )
@@ -390,33 +403,37 @@ async function scenesIn(simulator: Simulator, all: readonly FaultPlan[]): Promis
 async function failureOf(
   simulator: Simulator,
   plan: FaultPlan,
-  failings: readonly Failing[],
+  violations: readonly Violation[],
 ): Promise<Omit<SimulationFailure, 'number'>> {
-  const shortest = await shrink(simulator, plan, failings)
-  const { run, failings: left } = await simulator.play(shortest)
-  return { plan: formatPlan(plan), shortest: formatPlan(shortest), failings: left, story: storyOf(run, left) }
+  const shortest = await shrink(simulator, plan, violations)
+  const { run, violations: left } = await simulator.runPlan(shortest)
+  return { plan: formatPlan(plan), shortest: formatPlan(shortest), violations: left, trace: shortTraceOf(run, left) }
 }
 
 /** The most plans to try when shrinking. */
 const mostReplays = 30
 
 /**
- * The shortest plan that breaks one of the same laws for the same object: faults are dropped, scenes shortened, faults
+ * The shortest plan that breaks one of the same laws for the same object: faults are dropped, scenarios shortened, faults
  * made weaker and earlier, as long as it fails.
  */
-export async function shrink(simulator: Simulator, plan: FaultPlan, failings: readonly Failing[]): Promise<FaultPlan> {
-  const found = new Set(failings.map(failureName))
+export async function shrink(
+  simulator: Simulator,
+  plan: FaultPlan,
+  violations: readonly Violation[],
+): Promise<FaultPlan> {
+  const found = new Set(violations.map(failureName))
   const tried = new Set<string>()
   let shortest = plan
   for (let isShorter = true; isShorter;) {
     isShorter = false
-    for (const candidate of shorterThan(shortest, simulator.scenes)) {
+    for (const candidate of shorterThan(shortest, simulator.scenarios)) {
       const text = formatPlan(candidate)
       if (tried.has(text)) continue
       if (tried.size === mostReplays) return shortest
       tried.add(text)
-      const played = await simulator.play(candidate)
-      if (!played.failings.some((failing) => found.has(failureName(failing)))) continue
+      const executed = await simulator.runPlan(candidate)
+      if (!executed.violations.some((failing) => found.has(failureName(failing)))) continue
       shortest = candidate
       isShorter = true
       break
@@ -426,36 +443,36 @@ export async function shrink(simulator: Simulator, plan: FaultPlan, failings: re
 }
 
 /** Identifies the same failure in another plan. */
-function failureName({ law, object }: Failing): string {
+function failureName({ law, object }: Violation): string {
   // For these laws `object` is the request at the end of the run or term, which depends on the plan; the others name
   // the wrong object, generated names by their prefix.
   return law === 'rest' || law === 'terms' ? law : `${law}: ${object}`
 }
 
-function* shorterThan({ scene, faults }: FaultPlan, scenes: readonly Scene[]): Generator<FaultPlan> {
-  for (const index of faults.keys()) yield { scene, faults: faults.toSpliced(index, 1) }
-  const own = scenes.find(({ name }) => name === scene)
-  const begins = scenes.filter((other) => sceneBeginsAs(own, other))
+function* shorterThan({ scenario, faults }: FaultPlan, scenarios: readonly Scenario[]): Generator<FaultPlan> {
+  for (const index of faults.keys()) yield { scenario, faults: faults.toSpliced(index, 1) }
+  const own = scenarios.find(({ name }) => name === scenario)
+  const begins = scenarios.filter((other) => scenarioBeginsAs(own, other))
   for (const { name } of begins.toSorted((one, other) => one.steps.length - other.steps.length)) {
-    yield { scene: name, faults }
+    yield { scenario: name, faults }
   }
   for (const [index, fault] of faults.entries()) {
     const ms = Number(fault.value)
     if (!['delay', 'freeze', 'slow'].includes(fault.kind) || !(ms > 100)) continue
     const weaker = { ...fault, value: String(Math.max(100, Math.floor(ms / 4))) }
-    yield { scene, faults: faults.with(index, weaker) }
+    yield { scenario, faults: faults.with(index, weaker) }
   }
   for (const [index, fault] of faults.entries()) {
     // The past cannot be ahead of the process.
     const first = fault.kind === 'travel' ? Math.max(Number(fault.value ?? 0), 1) : 1
-    for (let at = first; at < Number(fault.at); at++) yield { scene, faults: faults.with(index, { ...fault, at }) }
+    for (let at = first; at < Number(fault.at); at++) yield { scenario, faults: faults.with(index, { ...fault, at }) }
   }
 }
 
-/** The story of a failure. */
-function storyOf(run: SimulatedRun, failings: readonly Failing[]): readonly string[] {
+/** The trace of a failure, without details. */
+function shortTraceOf(run: SimulatedRun, violations: readonly Violation[]): readonly string[] {
   return [
-    ...run.trace.filter(({ inStory }) => inStory).map(formatTraceLine),
-    ...failings.map(({ law, text }) => `broken: ${law}: ${text}`),
+    ...run.trace.filter(({ inReport }) => inReport).map(formatTraceLine),
+    ...violations.map(({ law, text }) => `broken: ${law}: ${text}`),
   ]
 }

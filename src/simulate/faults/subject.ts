@@ -9,18 +9,17 @@ import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { PolicyRule } from '../../apiserver/access/policy-rule.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Recall } from '../../kube/recall.ts'
-import { type RunReconcile, runReconcile } from '../../manager/run/run-reconcile.ts'
 import { electLeader } from '../../manager/leases/election.ts'
 import { leaderTerm } from '../../manager/leases/term.ts'
 import { createManager } from '../../manager/hosting/manager.ts'
-import type { Kind } from '../../operator/kind.ts'
+import type { TaskRunner } from '../../manager/tasks/task-runner.ts'
+import type { Kind } from '../../operator/kind/kind.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { Dependent } from '../../operator/dependent.ts'
+import type { Dependent } from '../../operator/dependent/dependent.ts'
 import { roleOf } from '../../operator/role.ts'
-import type { HashScope } from '../../operator/scope.ts'
+import type { HashScope } from '../../operator/dependent/scope.ts'
 import { sampleTable } from '../environment/world.ts'
 import type { LeaseSeat } from './lease-observer.ts'
 
@@ -45,18 +44,17 @@ export interface SimulatedSubject {
 }
 
 /** Starts working; resolves when its caches are filled. */
-type SubjectProgram = (around: Surroundings) => Promise<RunningSubject>
+type SubjectProgram = (around: SubjectEnvironment) => Promise<RunningSubject>
 
-export interface Surroundings {
+export interface SubjectEnvironment {
   readonly client: Client
   readonly cache: SharedCache
   readonly clock: Clock
   readonly random: Random
   readonly live: Live
+  readonly tasks: TaskRunner
   /** The settings of its leader election; undefined: there is no election. */
   readonly seat: LeaseSeat | undefined
-  /** The memo that all runs share. */
-  readonly recall: Recall
   /** Called for each reconcile, if the subject has ledgers. */
   readonly onLedger: (ledger: Ledger) => void
 }
@@ -73,7 +71,7 @@ export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubje
   const first = await load()
   const declared = new Map<string, Dependent<KubeObject>>()
   const noteDeclared = ({ controller: name, entries }: Ledger): void => {
-    const resources = first.controllers.find((one) => one.name === name)?.resources ?? []
+    const resources = first.controllers.find((one) => one.name === name)?.dependents ?? []
     for (const { subject, name: at } of entries) {
       const resource = at && resources.find(({ id }) => subject === id || subject.startsWith(`${id}[`))
       if (resource)
@@ -86,10 +84,10 @@ export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubje
     controls: first.controllers.map(({ kind }) => kind),
     outputs: first.outputs,
     rules: roleOf(first).rules ?? [],
-    // Scenes run without faults first: by then every object has been in a ledger.
+    // Scenarios run without faults first: by then every object has been in a ledger.
     keeps(object) {
       const { policy, scope = {} } = declared.get(object) ?? {}
-      return policy === 'create-only' || policy === 'ignore' ? false : scope
+      return policy === 'create-only' || policy === 'ignore' || policy === 'share' ? false : scope
     },
     async spawn() {
       const operator = await load()
@@ -108,12 +106,11 @@ export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubje
  * An operator on a manager of its own; with a lease seat it is a replica that works while it leads, as in
  * `src/manager/runtime`.
  */
-export async function runOn(around: Surroundings, operator: Operator): Promise<RunningSubject> {
-  const { client, cache, clock, random, live, onLedger, seat, recall } = around
-  const manager = createManager({ client, cache, clock, live, onLedger })
-  const run: RunReconcile = (situation, execute) => runReconcile({ ...situation, recall }, execute)
+export async function runOn(around: SubjectEnvironment, operator: Operator): Promise<RunningSubject> {
+  const { client, cache, clock, random, live, tasks, onLedger, seat } = around
+  const manager = createManager({ client, cache, clock, live, tasks, onLedger })
   if (!seat) {
-    await manager.add(operator, { run })
+    await manager.add(operator)
     return manager
   }
   const election = electLeader({
@@ -126,7 +123,6 @@ export async function runOn(around: Surroundings, operator: Operator): Promise<R
     },
   })
   await manager.add(operator, {
-    run,
     term: leaderTerm(election, clock),
     writeTimeoutMs: seat.leaseDurationMs - seat.renewDeadlineMs,
     paused: 'standby',

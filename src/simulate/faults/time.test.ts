@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { simulatedTime } from './time.ts'
 
 describe('simulated time', () => {
-  it('fires timers in the order of their moments, those of one moment in the order in which they were set', async () => {
+  it('fires timers in order of time, and those of one time in the order they were set', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(20), { maxLength: 40 }), async (delays) => {
         const time = simulatedTime(0)
@@ -18,7 +18,7 @@ describe('simulated time', () => {
     )
   })
 
-  it('lets everything run that a timer set off before the next one fires, however long the chain', async () => {
+  it('runs everything that a timer triggers before the next one fires, however long the chain', async () => {
     const time = simulatedTime(0)
     const seen: string[] = []
     time.after(1, () => {
@@ -32,7 +32,7 @@ describe('simulated time', () => {
     expect(seen).toEqual(['first', 'second'])
   })
 
-  it('does not move far before those who asked for a turn of the event loop have had it', async () => {
+  it('does not advance far before pending turns of the event loop have run', async () => {
     const time = simulatedTime(0)
     const seen: number[] = []
     time.after(1, () => setImmediate(() => time.after(10, () => seen.push(time.now()))))
@@ -41,7 +41,7 @@ describe('simulated time', () => {
     expect(seen).toEqual([11, 5000])
   })
 
-  it('says when something happens next: of what is due, and not of what was cancelled', async () => {
+  it('reports the time of the next event, without cancelled ones', async () => {
     const time = simulatedTime(0)
     expect(time.nextAt()).toBe(Infinity)
     time.after(5, () => undefined).cancel()
@@ -51,7 +51,7 @@ describe('simulated time', () => {
     expect(time.nextAt()).toBe(Infinity)
   })
 
-  it('waits for no upkeep, and does it all the same', async () => {
+  it('does not wait for maintenance, but runs it', async () => {
     const time = simulatedTime(0)
     let kept = 0
     time.upkeep.after(5, () => kept++)
@@ -73,7 +73,7 @@ describe('simulated time', () => {
     expect(heldUntil).toBe(5)
   })
 
-  it('does not fire what was cancelled, and ends early when it is done', async () => {
+  it('does not fire cancelled timers, and ends early when done', async () => {
     const time = simulatedTime(0)
     let count = 0
     time.after(1, () => count++)

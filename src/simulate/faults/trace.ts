@@ -10,23 +10,23 @@ export interface Trace {
 }
 
 export interface TraceLine {
-  /** Milliseconds since the scene began. */
+  /** Milliseconds since the scenario began. */
   readonly at: number
   readonly text: string
-  /** Whether it is shown in a failure's story. */
-  readonly inStory: boolean
+  /** Whether it is part of a failure's trace. */
+  readonly inReport: boolean
 }
 
-/** Marks a line of the story. */
-export const inStory = { inStory: true } as const
+/** Marks a line for the report. */
+export const inReport = { inReport: true } as const
 
 export function openTrace(time: SimulatedTime): Trace {
   const begun = time.now()
   const lines: TraceLine[] = []
   return {
     lines,
-    note: (text, { inStory: isShown } = { inStory: false }) =>
-      void lines.push({ at: time.now() - begun, text, inStory: isShown }),
+    note: (text, { inReport: isShown } = { inReport: false }) =>
+      void lines.push({ at: time.now() - begun, text, inReport: isShown }),
   }
 }
 

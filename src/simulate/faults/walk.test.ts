@@ -1,9 +1,9 @@
 /** The walk over a schema: which fields are set, changed, removed and put back, and what is said of those that are not. */
 import { describe, expect, it } from 'vitest'
-import { App, app, appOperator } from '../../../test/kit.ts'
+import { App, app, appOperator } from '../../../test/app-operator.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
-import { applyMergePatch } from '../../kube/merge-patch.ts'
+import { applyMergePatch } from '../../kube/patch/merge-patch.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import {
   anything,
@@ -17,12 +17,12 @@ import {
   optional,
   quantity,
   string,
-} from '../../operator/field.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
-import { ConfigMap } from '../../operator/kinds.ts'
+} from '../../operator/kind/field.ts'
+import { defineKind, type Kind } from '../../operator/kind/kind.ts'
+import { ConfigMap } from '../../kube/kinds.ts'
 import { defineController } from '../../operator/controller.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
+import { defineDependent } from '../../operator/dependent/dependent.ts'
 import { parsePlan } from './fault.ts'
 import { openSimulator, simulate } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
@@ -42,7 +42,7 @@ function walk(spec: Fields, given: JsonObject = {}): Walk {
 const turnsIn = ({ turns }: Walk): JsonObject => Object.fromEntries(turns.map(({ name, after }) => [name, after]))
 
 describe('a walk over a schema', () => {
-  it('sets what is not there, and changes what is', () => {
+  it('sets missing fields, and changes existing ones', () => {
     const fields = { size: integer({ default: 1, maximum: 2 }), on: optional(boolean()), mode: oneOf(['a', 'b']) }
     expect(turnsIn(walk(fields, { mode: 'a' }))).toEqual({
       'spec.size': { mode: 'a', size: 2 },
@@ -51,11 +51,11 @@ describe('a walk over a schema', () => {
     })
   })
 
-  it('removes nothing that the server fills in again as it was', () => {
+  it('removes no field that the server defaults to the same value', () => {
     expect(Object.keys(turnsIn(walk({ size: integer({ default: 3 }) }, { size: 3 })))).toEqual(['spec.size'])
   })
 
-  it('removes what is there and may be left out, whole objects as well', () => {
+  it('removes optional fields, also whole objects', () => {
     const fields = {
       name: string(),
       size: integer({ default: 1 }),
@@ -81,7 +81,7 @@ describe('a walk over a schema', () => {
     expect(turns['spec.part (removed)']).toEqual(withoutPart)
   })
 
-  it('sets a member of an object that is not there together with all that the object has to have', () => {
+  it('sets a member of a missing object together with its required members', () => {
     const part = object({
       name: string(),
       port: optional(integer({ minimum: 5 })),
@@ -93,7 +93,7 @@ describe('a walk over a schema', () => {
 
   it.each([
     ['a pattern', string({ pattern: '^[a-z]{3}-[0-9]+$' }), 'abc-7'],
-    ['a pattern, and no value', string({ pattern: '^[a-z]{3}-[0-9]+$', default: 'abc-1' }), undefined],
+    ['a pattern without a value', string({ pattern: '^[a-z]{3}-[0-9]+$', default: 'abc-1' }), undefined],
     ['a pattern that is a list of words', string({ pattern: '^(always|never)$' }), 'always'],
     ['a pattern of an image', string({ pattern: '^[a-z]+:[0-9.]+$' }), 'nginx:1.29'],
     ['a duration', string({ format: 'duration' }), '5m'],
@@ -112,7 +112,7 @@ describe('a walk over a schema', () => {
     expect(kind.validate({ apiVersion: 'walk.example.com/v1', kind: 'Thing', metadata: {}, spec: after })).toEqual([])
   })
 
-  it('gives lists of objects one more, a copy with another key, and one less, and changes the first', () => {
+  it('adds an item with another key to lists of objects, removes one, and changes the first', () => {
     const port = object({ name: string(), port: integer({ maximum: 80 }) })
     const given = { ports: [{ name: 'http', port: 80 }] }
     expect(turnsIn(walk({ ports: list(port, { sharedBy: ['name'] }) }, given))).toEqual({
@@ -128,7 +128,7 @@ describe('a walk over a schema', () => {
     })
   })
 
-  it('makes an item up where there is none', () => {
+  it('creates an item where there is none', () => {
     const port = object({ name: string({ pattern: '^[a-z]+$' }), port: optional(integer()) })
     expect(turnsIn(walk({ ports: optional(list(port)) }))).toEqual({
       'spec.ports': { ports: [{ name: 'a' }] },
@@ -148,35 +148,30 @@ describe('a walk over a schema', () => {
     ['a list of lists', { parts: optional(list(list(part))) }, {}, 'spec.parts[0][0]'],
     ['a list of maps', { parts: optional(list(map(part))) }, {}, 'spec.parts[0].walked'],
     ['a map of lists', { parts: optional(map(list(part))) }, {}, 'spec.parts.walked[0]'],
-    [
-      'a list in an object that is not there',
-      { whole: optional(object({ parts: list(part) })) },
-      {},
-      'spec.whole.parts[0]',
-    ],
+    ['a list in a missing object', { whole: optional(object({ parts: list(part) })) }, {}, 'spec.whole.parts[0]'],
     ['a list with a default', { parts: list(part, { default: [{ name: 'a' }] }) }, {}, 'spec.parts[0]'],
     ['a list of lists with an item', { parts: list(list(part)) }, { parts: [[{ name: 'a' }]] }, 'spec.parts[0][0]'],
-  ])('leaves no field out below %s', (_, fields, given, item) => {
+  ])('covers every field below %s', (_, fields, given, item) => {
     const { turns, skipped } = walk(fields, given)
     expect(skipped).toEqual([])
     expect(turns.map(({ name }) => name)).toEqual(expect.arrayContaining(below.map((field) => `${item}.${field}`)))
     expect(new Set(turns.map(({ after }) => JSON.stringify(after))).size).toBe(turns.length)
   })
 
-  it('goes on from the items that the server fills in', () => {
+  it('continues from items that the server defaults', () => {
     const turns = turnsIn(walk({ parts: list(part, { default: [{ name: 'a', limit: 7 }] }) }))
     expect(turns['spec.parts[0].colour']).toEqual({ parts: [{ name: 'a', limit: 7, colour: 'walked' }] })
     expect(turns['spec.parts[0].limit (removed)']).toEqual({ parts: [{ name: 'a' }] })
   })
 
-  it('makes up what an item has to have as its format wants it', () => {
+  it('creates required values of an item by their format', () => {
     const visit = object({ at: string({ format: 'date-time' }), by: quantity(), note: optional(string()) })
     const { turns, skipped } = walk({ visits: optional(list(visit)) })
     expect(skipped).toEqual([])
     expect(turns.map(({ name }) => name)).toContain('spec.visits[0].note')
   })
 
-  it('says of each field of an item that cannot be made up why it is skipped', () => {
+  it('reports why each field of an item that cannot be created is skipped', () => {
     const odd = object({
       odd: string({ rules: [{ rule: "self.startsWith('odd-')", message: 'it is odd' }] }),
       colour: optional(string()),
@@ -191,12 +186,12 @@ describe('a walk over a schema', () => {
     )
   })
 
-  it('adds no item that is there already where a list is a set', () => {
+  it('adds no duplicate item to a set', () => {
     const turns = turnsIn(walk({ words: list(oneOf(['a', 'b']), { sharedBy: 'value' }) }, { words: ['a'] }))
     expect(turns['spec.words']).toEqual({ words: ['a', 'b'] })
   })
 
-  it('gives maps one entry more and one less, and changes one', () => {
+  it('adds an entry to maps, removes one, and changes one', () => {
     expect(turnsIn(walk({ parts: map(string()) }, { parts: { a: 'x' } }))).toEqual({
       'spec.parts': { parts: { a: 'x', walked: 'walked' } },
       'spec.parts (one less)': { parts: {} },
@@ -204,7 +199,7 @@ describe('a walk over a schema', () => {
     })
   })
 
-  it('says of what it skips why', () => {
+  it('reports why fields are skipped', () => {
     const fields = {
       only: oneOf(['a']),
       free: anything(),
@@ -223,7 +218,7 @@ describe('a walk over a schema', () => {
     ])
   })
 
-  it('puts everything back, whatever it was', () => {
+  it('restores everything', () => {
     const port = object({ name: string(), port: optional(integer()) })
     const fields = {
       text: optional(string()),
@@ -252,7 +247,7 @@ describe('a simulation', () => {
   /** Keeps what `copied` says of the CR. */
   const operatorFor = (copied: (spec: JsonObject) => Readonly<Record<string, string>>) =>
     appOperator({
-      resources: [
+      dependents: [
         defineDependent({
           for: App,
           kind: ConfigMap,
@@ -268,7 +263,7 @@ describe('a simulation', () => {
       groups: ['walk'],
     })
 
-  it('walks over entries that the sample has: one is removed, and put back', async () => {
+  it('walks over entries of the sample: one is removed, and restored', async () => {
     const sample = app('sample', { parts: { a: 'x', b: 'y' }, items: ['c'] })
     const right = await walkThrough(
       () => operatorFor(({ parts }) => (isJsonObject(parts) ? (parts as Readonly<Record<string, string>>) : {})),
@@ -276,11 +271,11 @@ describe('a simulation', () => {
     )
     expect(right).toMatchObject({ passed: true, skipped: [] })
     expect(right.fields).toEqual(['spec.text', 'spec.size', 'spec.parts', 'spec.parts.a', 'spec.items'])
-    expect(right.scenes.map(({ name }) => name)).toContain('set spec.parts (removed)')
-    expect(right.scenes.map(({ name }) => name)).toContain('back spec.items (one less)')
+    expect(right.scenarios.map(({ name }) => name)).toContain('set spec.parts (removed)')
+    expect(right.scenarios.map(({ name }) => name)).toContain('back spec.items (one less)')
   }, 60_000)
 
-  it('finds a process that forgets no entry that it has seen, when one is removed', async () => {
+  it('detects a process that remembers removed entries', async () => {
     const load = () => {
       const kept = new Set<string>()
       return operatorFor(({ parts }) => {
@@ -290,11 +285,11 @@ describe('a simulation', () => {
     }
     const sample = [app('sample', { parts: { a: 'x', b: 'y' } })]
     const simulator = await openSimulator({ subject: await operatorSubject(load), sample, workloads: false })
-    const { failings } = await simulator.play(parsePlan('set spec.parts (one less)'))
-    expect(failings).toMatchObject([{ law: 'walk', object: 'configmaps default/sample' }])
+    const { violations } = await simulator.runPlan(parsePlan('set spec.parts (one less)'))
+    expect(violations).toMatchObject([{ law: 'walk', object: 'configmaps default/sample' }])
   })
 
-  it('says in its report what it could not walk over, and what the server refused', async () => {
+  it('reports skipped fields, and values that the server rejected', async () => {
     const Fixed = defineKind({
       group: 'walk.example.com',
       version: 'v1',
@@ -309,7 +304,7 @@ describe('a simulation', () => {
       controllers: [
         defineController({
           for: Fixed,
-          resources: [defineDependent({ for: Fixed, kind: ConfigMap, initial: { data: { a: 'b' } } })],
+          dependents: [defineDependent({ for: Fixed, kind: ConfigMap, initial: { data: { a: 'b' } } })],
         }),
       ],
     })

@@ -8,14 +8,14 @@
 import { formatCause } from '../../kube/validation/cause.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
-import { createMergePatch } from '../../kube/merge-patch.ts'
+import { createMergePatch } from '../../kube/patch/merge-patch.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { compileNode } from '../../kube/structural/node.ts'
 import { checkValue } from '../../kube/structural/value.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import type { Kind } from '../../operator/kind.ts'
-import type { ObjectOf } from '../../operator/typed-resource.ts'
-import { changeStep, createStep, type PlacedSample, type Scene } from './scene.ts'
+import type { Kind } from '../../operator/kind/kind.ts'
+import type { ObjectOf } from '../../kube/typed-resource.ts'
+import { changeStep, createStep, type PlacedSample, type Scenario } from './scenario.ts'
 import { textsMatching } from './pattern.ts'
 
 /** A variation of a field: the spec before and after. */
@@ -287,11 +287,11 @@ function requiredOf({ properties = {}, required = [] }: JSONSchemaProps): JsonOb
   )
 }
 
-export function walkScenes(
+export function walkScenario(
   cr: PlacedSample,
   all: readonly PlacedSample[],
   turns: readonly WalkTurn[],
-): readonly Scene[] {
+): readonly Scenario[] {
   return turns.flatMap((turn) => {
     const { name, before, after } = turn
     const placed = all.map((one) => (one === cr ? { ...cr, object: { ...cr.object, spec: after } } : one))

@@ -1,5 +1,5 @@
 /** The lines of a watch, as bytes. */
-import type { Recall } from '../../kube/recall.ts'
+import type { Recall } from './recall.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 
 export interface RawEvent {

@@ -9,7 +9,7 @@ import type { Path, PathElement } from '../../kube/apply/path-element.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { hashAnnotation, ownerLabel } from '../../operator/desired.ts'
+import { hashAnnotation, ownerLabel } from '../../operator/dependent/desired.ts'
 import type { ScorecardTarget } from './request.ts'
 
 /** An edit of a field by another client: another value, an empty value, or removal. */

@@ -4,9 +4,14 @@
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { Dependent } from '../../operator/dependent.ts'
+import type { Dependent } from '../../operator/dependent/dependent.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { type Child, type ScorecardGround, type ScorecardGroundOptions, openScorecardGround } from './ground.ts'
+import {
+  type Child,
+  type ScorecardCluster,
+  type ScorecardClusterOptions,
+  openScorecardGround,
+} from './scorecard-cluster.ts'
 import type { Request } from './request.ts'
 
 export type Result = 'passed' | 'warned' | 'failed' | 'skipped'
@@ -28,9 +33,9 @@ export interface Examination {
   /** For its declarations. */
   readonly operator: Operator
   /** A test cluster on which the operator is at rest; closed after the rule. Another seed gives other random values. */
-  atRest(seed?: number): Promise<ScorecardGround>
+  atRest(seed?: number): Promise<ScorecardCluster>
   /** A test cluster before the operator has started. */
-  fresh(seed?: number): Promise<ScorecardGround>
+  fresh(seed?: number): Promise<ScorecardCluster>
   /** How long the operator is observed at rest. */
   readonly restMs: number
   /** The operator's requests on all test clusters so far. */
@@ -42,16 +47,16 @@ export interface Examination {
 export class Unexamined extends Error {}
 
 export async function openExamination(
-  options: ScorecardGroundOptions & Pick<Examination, 'restMs'>,
+  options: ScorecardClusterOptions & Pick<Examination, 'restMs'>,
 ): Promise<Examination> {
   const operator = await options.load()
-  const open: ScorecardGround[] = []
+  const open: ScorecardCluster[] = []
   const requests: Request[] = []
 
-  const fresh = async (seed = 1): Promise<ScorecardGround> => {
-    const ground = await openScorecardGround({ ...options, seed })
-    open.push(ground)
-    return ground
+  const fresh = async (seed = 1): Promise<ScorecardCluster> => {
+    const cluster = await openScorecardGround({ ...options, seed })
+    open.push(cluster)
+    return cluster
   }
   return {
     operator,
@@ -59,15 +64,15 @@ export async function openExamination(
     requests,
     fresh,
     async atRest(seed) {
-      const ground = await fresh(seed)
-      await ground.begin()
-      if (!(await ground.rest())) throw new Unexamined('it never comes to rest')
-      return ground
+      const cluster = await fresh(seed)
+      await cluster.begin()
+      if (!(await cluster.rest())) throw new Unexamined('it never comes to rest')
+      return cluster
     },
     async closeAll() {
-      for (const ground of open.splice(0)) {
-        await ground.close()
-        requests.push(...ground.requests)
+      for (const cluster of open.splice(0)) {
+        await cluster.close()
+        requests.push(...cluster.requests)
       }
     },
   }
@@ -97,8 +102,8 @@ export function named({ object: { kind }, name }: Pick<Child, 'object' | 'name'>
 }
 
 /** The definition of a child; undefined for objects of a `reconcile` function. */
-export function declarationOf(ground: ScorecardGround, child: Child): Dependent<KubeObject> | undefined {
-  for (const { controller: name, entries } of ground.ledgers) {
+export function declarationOf(cluster: ScorecardCluster, child: Child): Dependent<KubeObject> | undefined {
+  for (const { controller: name, entries } of cluster.ledgers) {
     const entry = entries.find(
       (one) =>
         one.name?.name === child.name &&
@@ -106,16 +111,16 @@ export function declarationOf(ground: ScorecardGround, child: Child): Dependent<
         one.kind?.endsWith(` ${child.resource.kind}`),
     )
     if (!entry) continue
-    const controller = ground.operator.controllers.find((one) => one.name === name)
-    return controller?.resources.find(({ id }) => entry.subject === id || entry.subject.startsWith(`${id}[`))
+    const controller = cluster.operator.controllers.find((one) => one.name === name)
+    return controller?.dependents.find(({ id }) => entry.subject === id || entry.subject.startsWith(`${id}[`))
   }
   return undefined
 }
 
-/** Declared as created once and never updated. */
-export function isLeftAlone(ground: ScorecardGround, child: Child): boolean {
-  const policy = declarationOf(ground, child)?.policy
-  return policy === 'create-only' || policy === 'ignore'
+/** Declared as created once and never updated, or as one that other field managers may change. */
+export function isLeftAlone(cluster: ScorecardCluster, child: Child): boolean {
+  const policy = declarationOf(cluster, child)?.policy
+  return policy === 'create-only' || policy === 'ignore' || policy === 'share'
 }
 
 interface ConditionLike {

@@ -3,7 +3,7 @@ import { formatPath, type Path } from '../../kube/apply/path-element.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { inHashScope } from '../../operator/scope.ts'
+import { inHashScope } from '../../operator/dependent/scope.ts'
 import { changeField, type Edit, editsOf, isKept, locate, ownedFields, writeField } from './change.ts'
 import {
   count,
@@ -17,25 +17,25 @@ import {
   some,
   Unexamined,
 } from './examination.ts'
-import type { Child, ScorecardGround } from './ground.ts'
-import { type ChanceValue, chanceBetween, portraitOf } from './portrait.ts'
+import type { Child, ScorecardCluster } from './scorecard-cluster.ts'
+import { type ChanceValue, chanceBetween, snapshotOf } from './cluster-snapshot.ts'
 import { isSameTarget, isWriteRequest, requestKey } from './request.ts'
 
 export const drift: Rule = {
   name: 'restores drift',
   asks: 'each owned field that another field manager changes, empties or removes is corrected with one write',
   async run(examination) {
-    const ground = await examination.atRest()
+    const cluster = await examination.atRest()
     const problems: string[] = []
     let restored = 0
     let edits = 0
     let fixed = 0
     let drawn = 0
     let chance: ChanceValue | undefined
-    for (const child of await ground.children()) {
-      for (const path of keptFields(ground, child)) {
+    for (const child of await cluster.children()) {
+      for (const path of keptFields(cluster, child)) {
         const outcomes: string[] = []
-        for (const edit of editsOf(path)) outcomes.push(await disturb(ground, child, path, edit))
+        for (const edit of editsOf(path)) outcomes.push(await disturb(cluster, child, path, edit))
         const bad = outcomes.filter((outcome) => outcome !== 'restored' && outcome !== 'unchangeable')
         if (bad.length > 0 && (chance ??= await chanceOf(examination)).has(placeOf(child, path))) {
           drawn++
@@ -62,43 +62,45 @@ export const drift: Rule = {
 /** Random values. If a value was generated once and is read back from the object, no operator could restore it. */
 async function chanceOf(examination: Examination): Promise<ChanceValue> {
   const [one, other] = [await examination.atRest(), await examination.atRest(2)]
-  return chanceBetween(await portraitOf(one), await portraitOf(other))
+  return chanceBetween(await snapshotOf(one), await snapshotOf(other))
 }
 
-/** The key of a field in a portrait. */
+/** The key of a field in a snapshot. */
 function placeOf(child: Child, path: Path): string {
   return `${requestKey(child)} ${path.map((element) => (element.kind === 'field' ? `.${element.name}` : '[]')).join('')}`
 }
 
 /** Fields of a child that the operator must correct: it owns them, and its scope includes them. */
-function keptFields(ground: ScorecardGround, child: Child): readonly Path[] {
-  if (isLeftAlone(ground, child)) return []
-  const scope = declarationOf(ground, child)?.scope ?? {}
+function keptFields(cluster: ScorecardCluster, child: Child): readonly Path[] {
+  if (isLeftAlone(cluster, child)) return []
+  const scope = declarationOf(cluster, child)?.scope ?? {}
   const kept = inHashScope(child.object as unknown as JsonObject, scope)
-  return ownedFields(child.object, ground.operator.name).filter((path) => locate(kept, path) !== undefined)
+  return ownedFields(child.object, cluster.operator.name).filter((path) => locate(kept, path) !== undefined)
 }
 
-async function disturb(ground: ScorecardGround, child: Child, path: Path, edit: Edit): Promise<string> {
-  const { client } = ground
-  const now = await ground.find(child)
+async function disturb(cluster: ScorecardCluster, child: Child, path: Path, edit: Edit): Promise<string> {
+  const { client } = cluster
+  const now = await cluster.find(child)
   if (!now) return `${named(child)} is gone`
-  const before = ground.requests.length
+  const before = cluster.requests.length
   const changed = await changeField(client, child, now, path, edit)
   if (!changed) return 'unchangeable'
   const place = `${named(child)} ${formatPath(path)}`
-  if (!(await ground.rest())) return `${place}: it never rests after a change`
-  const after = await ground.find(child)
+  if (!(await cluster.rest())) return `${place}: it never rests after a change`
+  const after = await cluster.find(child)
   const is = after && locate(after as unknown as Json, path)?.value
   // The server may default new values in a restored item.
   const isItem = path.at(-1)?.kind !== 'field'
   if (isItem ? is === undefined : !isKept(changed.before, is)) {
     if (after) await writeField(client, child, after, path, changed.before)
-    await ground.rest()
+    await cluster.rest()
     return `${place} stays at ${text(is)}, where ${text(changed.before)} was wanted`
   }
-  const writes = ground.requests
+  // Without its label the operator takes the object for missing: the refused creation writes nothing.
+  const writes = cluster.requests
     .slice(before)
-    .filter((request) => isWriteRequest(request) && request.target && isSameTarget(request.target, child))
+    .filter((request) => isWriteRequest(request) && request.status !== 409)
+    .filter(({ target }) => target && isSameTarget(target, child))
   return writes.length === 1 ? 'restored' : `${place} was put right with ${count(writes.length, 'write')}`
 }
 
@@ -110,22 +112,22 @@ export const foreign: Rule = {
   name: 'keeps foreign fields',
   asks: 'fields of other field managers are kept, at rest and after its own writes',
   async run(examination) {
-    const ground = await examination.atRest()
+    const cluster = await examination.atRest()
     const problems: string[] = []
     let kept = 0
-    for (const child of await ground.children()) {
-      const now = (await ground.find(child)) ?? child.object
-      const added = await inject(ground, child, additionsTo(now))
+    for (const child of await cluster.children()) {
+      const now = (await cluster.find(child)) ?? child.object
+      const added = await inject(cluster, child, additionsTo(now))
       if (!added) continue
-      const before = ground.requests.length
-      await ground.rest()
-      const writes = ground.requests
+      const before = cluster.requests.length
+      await cluster.rest()
+      const writes = cluster.requests
         .slice(before)
         .filter((request) => isWriteRequest(request) && request.target && isSameTarget(request.target, child))
       if (writes.length > 0) problems.push(`${named(child)} was written because another client added to it`)
-      const lost = await missingFrom(ground, child, added)
-      await provoke(ground, child)
-      const lostLater = lost.length > 0 ? lost : await missingFrom(ground, child, added)
+      const lost = await missingFrom(cluster, child, added)
+      await provoke(cluster, child)
+      const lostLater = lost.length > 0 ? lost : await missingFrom(cluster, child, added)
       if (lostLater.length > 0) problems.push(`${named(child)} lost ${lostLater.join(', ')}`)
       else kept += Object.keys(added).length
     }
@@ -159,7 +161,7 @@ function additionsTo(object: UntypedObject): Additions {
 }
 
 /** The additions that the server accepted; undefined if none. */
-async function inject(ground: ScorecardGround, child: Child, additions: Additions): Promise<Additions | undefined> {
+async function inject(cluster: ScorecardCluster, child: Child, additions: Additions): Promise<Additions | undefined> {
   const { apiVersion, kind } = child.object
   const { resource, name, namespace } = child
   const taken: Record<string, JsonObject> = {}
@@ -171,7 +173,7 @@ async function inject(ground: ScorecardGround, child: Child, additions: Addition
     }
     const object = { apiVersion, kind, ...part, metadata } as unknown as UntypedObject
     try {
-      await ground.client.apply(resource, object, { fieldManager: `somebody-${Object.keys(taken).length}` })
+      await cluster.client.apply(resource, object, { fieldManager: `somebody-${Object.keys(taken).length}` })
       taken[called] = part
     } catch {
       // An immutable object, or one of another shape: no addition to lose.
@@ -180,8 +182,8 @@ async function inject(ground: ScorecardGround, child: Child, additions: Addition
   return Object.keys(taken).length > 0 ? taken : undefined
 }
 
-async function missingFrom(ground: ScorecardGround, child: Child, additions: Additions): Promise<readonly string[]> {
-  const now = await ground.find(child)
+async function missingFrom(cluster: ScorecardCluster, child: Child, additions: Additions): Promise<readonly string[]> {
+  const now = await cluster.find(child)
   return Object.entries(additions).flatMap(([called, part]) => (holds((now ?? null) as Json, part) ? [] : [called]))
 }
 
@@ -195,11 +197,11 @@ function holds(value: Json | undefined, part: Json): boolean {
 }
 
 /** Makes the operator write the child, by an edit of its first editable field. */
-async function provoke(ground: ScorecardGround, child: Child): Promise<void> {
-  for (const path of keptFields(ground, child)) {
-    const now = await ground.find(child)
+async function provoke(cluster: ScorecardCluster, child: Child): Promise<void> {
+  for (const path of keptFields(cluster, child)) {
+    const now = await cluster.find(child)
     if (!now) return
-    if (await changeField(ground.client, child, now, path, 'change')) break
+    if (await changeField(cluster.client, child, now, path, 'change')) break
   }
-  await ground.rest()
+  await cluster.rest()
 }

@@ -1,7 +1,7 @@
 /** Rules about what users see: the schema of a kind, the status of a CR. */
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { count, failed, passed, examinationReportOf, type Rule, some, Unexamined } from './examination.ts'
-import type { ScorecardGround } from './ground.ts'
+import type { ScorecardCluster } from './scorecard-cluster.ts'
 import { isSameTarget, isWriteRequest, type ScorecardTarget } from './request.ts'
 
 export const schema: Rule = {
@@ -44,9 +44,9 @@ export const status: Rule = {
   name: 'reports status',
   asks: 'the status has the observed generation, Ready when everything is, and a reason otherwise',
   async run(examination) {
-    const ground = await examination.atRest()
+    const cluster = await examination.atRest()
     const problems: string[] = []
-    for (const cr of ground.crs) problems.push(...(await faultsAtRest(ground, cr)))
+    for (const cr of cluster.crs) problems.push(...(await faultsAtRest(cluster, cr)))
     if (problems.length > 0) return failed(some(problems))
     const { silent, stuck, shown } = await trouble(await examination.fresh())
     if (silent.length > 0) return failed(`${some(silent)}, though nothing could be written`)
@@ -57,8 +57,8 @@ export const status: Rule = {
   },
 }
 
-async function faultsAtRest(ground: ScorecardGround, cr: ScorecardTarget): Promise<readonly string[]> {
-  const object = await ground.find(cr)
+async function faultsAtRest(cluster: ScorecardCluster, cr: ScorecardTarget): Promise<readonly string[]> {
+  const object = await cluster.find(cr)
   if (!object) return [`${cr.name} is gone`]
   const { generation, observedGeneration, conditions, isReady, troubles } = examinationReportOf(object)
   const place = `${object.kind} ${cr.name}`
@@ -83,31 +83,31 @@ interface Trouble {
 }
 
 /** Makes all writes of the operator fail, and then succeed again. */
-async function trouble(ground: ScorecardGround): Promise<Trouble> {
+async function trouble(cluster: ScorecardCluster): Promise<Trouble> {
   let refusals = 0
-  ground.refuse((request) => {
+  cluster.refuse((request) => {
     const { target } = request
-    const isOwn = target !== undefined && ground.crs.some((cr) => isSameTarget(cr, target))
+    const isOwn = target !== undefined && cluster.crs.some((cr) => isSameTarget(cr, target))
     if (!isWriteRequest(request) || isOwn) return false
     refusals++
     return true
   })
-  await ground.begin()
-  await ground.clock.advance(600_000)
+  await cluster.begin()
+  await cluster.clock.advance(600_000)
   if (refusals === 0) return { silent: [], stuck: [], shown: undefined }
   const silent: string[] = []
   const stuck: string[] = []
   let shown: string | undefined
   const reports = async (): Promise<readonly (readonly [ScorecardTarget, ReturnType<typeof examinationReportOf>])[]> =>
-    await Promise.all(ground.crs.map(async (cr) => [cr, examinationReportOf((await ground.find(cr))!)] as const))
+    await Promise.all(cluster.crs.map(async (cr) => [cr, examinationReportOf((await cluster.find(cr))!)] as const))
   const inTrouble = await reports()
   if (inTrouble.every(([, { isReady, troubles }]) => isReady || troubles.length === 0)) {
     silent.push(`no CR says that it is not ready`)
   }
   for (const [, { troubles }] of inTrouble) shown ??= troubles[0]?.split(':')[0]
-  ground.refuse(undefined)
-  await ground.clock.advance(600_000)
-  await ground.rest()
+  cluster.refuse(undefined)
+  await cluster.clock.advance(600_000)
+  await cluster.rest()
   for (const [cr, { isReady, troubles }] of await reports()) {
     if (!isReady) stuck.push(`${cr.name} still says ${troubles[0] ?? 'nothing'}`)
   }

@@ -12,8 +12,8 @@ import {
   optional,
   quantity,
   string,
-} from '../../operator/field.ts'
-import { defineKind } from '../../operator/kind.ts'
+} from '../../operator/kind/field.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { samplesOf } from './sample.ts'
 
@@ -23,7 +23,7 @@ function operatorOf(spec: Fields): Operator {
 }
 
 describe('sample', () => {
-  it('holds the simplest value of each required field, and nothing that is optional or has a default', () => {
+  it('has the simplest value of each required field, and nothing that is optional or has a default', () => {
     const [sample] = samplesOf(
       operatorOf({
         size: integer({ minimum: 3 }),
@@ -51,7 +51,7 @@ describe('sample', () => {
     })
   })
 
-  it('is taken by the kind, whatever the bounds of its fields', () => {
+  it('is accepted by the kind, whatever the bounds of its fields', () => {
     fc.assert(
       fc.property(fc.integer({ min: -50, max: 50 }), fc.nat(40), fc.nat(40), (minimum, room, length) => {
         const operator = operatorOf({
@@ -64,7 +64,7 @@ describe('sample', () => {
     )
   })
 
-  it('cannot be made where a schema asks for more than a shape', () => {
+  it('cannot be created where a schema requires more than types', () => {
     expect(() => samplesOf(operatorOf({ code: string({ pattern: '^[0-9]{4}$' }) }))).toThrow(/spec.code/)
   })
 })

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { database, databaseStaging } from '../../../test/examples.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
-import { anything, integer, optional } from '../../operator/field.ts'
+import { anything, integer, optional } from '../../operator/kind/field.ts'
 import { giveUp } from '../../operator/failure.ts'
 import type { Live } from '../../operator/live.ts'
-import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap, Role, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
+import { defineKind } from '../../operator/kind/kind.ts'
+import { ConfigMap, Role, Secret, Service, ServiceAccount } from '../../kube/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineDependent } from '../../operator/dependent.ts'
-import type { ObjectOf } from '../../operator/typed-resource.ts'
+import { defineDependent, type DependentOverlay } from '../../operator/dependent/dependent.ts'
+import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { rules, scorecard } from './scorecard.ts'
 import { formatSummary } from './table.ts'
 
@@ -36,10 +36,10 @@ function config(options: Omit<ResourceOptions, 'for' | 'kind'>): ReturnType<type
 }
 
 const sized = config({ fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }) })
-const sample = ({ cr }: { readonly cr: Thing }) => ({ namespace: cr.metadata.namespace, name: cr.metadata.name ?? '' })
+const sample = ({ cr }: { readonly cr: Thing }) => ({ namespace: cr.metadata.namespace, name: cr.metadata.name })
 
 function configMap(cr: Thing, data: Readonly<Record<string, string>>): UntypedObject {
-  const { namespace = '', name = '' } = cr.metadata
+  const { namespace = '', name } = cr.metadata
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data }
 }
 
@@ -61,12 +61,12 @@ const broken: Readonly<Record<string, () => Operator>> = {
     const data = defineDependent<Loose, ConfigMap>({ for: Loose, kind: ConfigMap, initial: { data: { a: 'b' } } })
     return defineOperator({
       name: 'examined',
-      controllers: [defineController<Loose>({ for: Loose, resources: [data] })],
+      controllers: [defineController<Loose>({ for: Loose, dependents: [data] })],
     })
   },
   'reports status': () =>
     operatorOf({
-      resources: [sized],
+      dependents: [sized],
       status: () => ({ conditions: [{ type: 'Ready', status: 'False', reason: 'Never', message: 'Not today.' }] }),
     }),
   // Which comes first is up to chance.
@@ -75,7 +75,7 @@ const broken: Readonly<Record<string, () => Operator>> = {
       ReturnType<typeof config>,
       ReturnType<typeof config>,
     ]
-    return operatorOf({ resources: loads++ % 2 ? [one, other] : [other, one] })
+    return operatorOf({ dependents: loads++ % 2 ? [one, other] : [other, one] })
   },
   'quiet at rest': () =>
     operatorOf({
@@ -86,10 +86,10 @@ const broken: Readonly<Record<string, () => Operator>> = {
         requeueAfterMs: 3600_000,
       }),
     }),
-  // Takes what it finds for what is wanted.
+  // Takes the live value for the desired one.
   'restores drift': () =>
     operatorOf({
-      resources: [
+      dependents: [
         config({
           fromCR: (at) => ({
             data: { size: at.view.get(ConfigMap, sample(at))?.data?.['size'] ?? String(at.cr.spec.size) },
@@ -97,10 +97,10 @@ const broken: Readonly<Record<string, () => Operator>> = {
         }),
       ],
     }),
-  // Rather has a new one than one that somebody has touched.
+  // Recreates a ConfigMap to which another field manager has added a label.
   'keeps foreign fields': () =>
     operatorOf({
-      resources: [
+      dependents: [
         config({
           initial: { metadata: { labels: { ours: 'yes' } } },
           activeWhen: (at) => Object.keys(at.view.get(ConfigMap, sample(at))?.metadata.labels ?? {}).length <= 2,
@@ -111,14 +111,14 @@ const broken: Readonly<Record<string, () => Operator>> = {
   'follows its CR'() {
     let isSulking = false
     return operatorOf({
-      resources: [sized],
+      dependents: [sized],
       check({ cr }) {
         isSulking ||= cr.spec.size > 1
         if (isSulking) giveUp('TooMuch', 'It was too much once.')
       },
     })
   },
-  finalizes: () => operatorOf({ resources: [sized], finalize: () => ({ waitingFor: 'a better world' }) }),
+  finalizes: () => operatorOf({ dependents: [sized], finalize: () => ({ waitingFor: 'a better world' }) }),
   // Keeps in its head what it has done.
   'survives a restart'() {
     let isFirst = true
@@ -144,12 +144,12 @@ const broken: Readonly<Record<string, () => Operator>> = {
         return has('second') || !has('first')
       },
     })
-    return operatorOf({ resources: [first, second] })
+    return operatorOf({ dependents: [first, second], reads: [ConfigMap] })
   },
-  // Nobody may grant what he does not have.
+  // RBAC lets no user grant permissions that the user does not have.
   'least access': () =>
     operatorOf({
-      resources: [
+      dependents: [
         defineDependent<Thing, Role>({
           for: Thing,
           kind: Role,
@@ -160,17 +160,17 @@ const broken: Readonly<Record<string, () => Operator>> = {
 }
 
 describe('scorecard', () => {
-  it('passes an operator that does what it should, and finds nothing to skip', async () => {
+  it('passes a correct operator, without skipped rules', async () => {
     const { lines, passed, level } = await scorecard({
       workloads: false,
-      load: () => operatorOf({ resources: [sized], finalize: () => 'done' }),
+      load: () => operatorOf({ dependents: [sized], finalize: () => 'done' }),
     })
     expect(lines.filter(({ result }) => result !== 'passed' && result !== 'warned')).toEqual([])
     expect(passed).toBe(true)
     expect(level.level).toBe(2)
   }, 60_000)
 
-  it('passes one that makes its objects in free style, in another namespace', async () => {
+  it('passes one with free-style objects in another namespace', async () => {
     const load = (): Operator =>
       operatorOf({
         writes: [ConfigMap],
@@ -183,7 +183,7 @@ describe('scorecard', () => {
     expect(lines.filter(({ result }) => result !== 'passed' && result !== 'warned')).toEqual([])
   }, 60_000)
 
-  it('passes one with addresses that the server allocates and values that are drawn once', async () => {
+  it('passes one with allocated addresses and random values', async () => {
     const service = defineDependent<Thing, Service>({
       for: Thing,
       kind: Service,
@@ -199,7 +199,7 @@ describe('scorecard', () => {
       fromCR: (at) => ({ data: { id: at.view.get(ConfigMap, sample(at))?.data?.['id'] ?? randomUUID(), empty: '' } }),
     })
     const card = await scorecard({
-      load: () => operatorOf({ resources: [service, password, drawn] }),
+      load: () => operatorOf({ dependents: [service, password, drawn] }),
       workloads: false,
       restMs,
     })
@@ -208,7 +208,7 @@ describe('scorecard', () => {
     expect(card.level.level).toBe(2)
   }, 60_000)
 
-  it('passes the database example with its application, and without one says what cannot be told', async () => {
+  it('passes the database example with its application, and reports undecidable rules without it', async () => {
     const { sample: objects, outside } = await databaseStaging()
     const examined = { load: () => database, sample: objects, restMs: 600_000 }
     const card = await scorecard({ ...examined, live: (world) => outside(undefined, world).live })
@@ -221,7 +221,7 @@ describe('scorecard', () => {
   }, 60_000)
 
   /** What it does not see of its own fields, by what another actor does to them. */
-  const blind: Readonly<Record<string, (live: ServiceAccount | undefined) => Partial<ServiceAccount>>> = {
+  const blind: Readonly<Record<string, (live: ServiceAccount | undefined) => DependentOverlay<ServiceAccount>>> = {
     // Absent is as good as false.
     removed: (live) =>
       live && live.automountServiceAccountToken === undefined ? {} : { automountServiceAccountToken: false },
@@ -231,14 +231,14 @@ describe('scorecard', () => {
     }),
   }
   it.each(Object.entries(blind))(
-    'finds an operator that does not see a field that is %s',
+    'detects an operator that ignores a field that is %s',
     async (_, part) => {
       const account = defineDependent<Thing, ServiceAccount>({
         for: Thing,
         kind: ServiceAccount,
         fromCR: (at) => part(at.view.get(ServiceAccount, sample(at))),
       })
-      const { lines } = await scorecard({ load: () => operatorOf({ resources: [account] }), workloads: false, restMs })
+      const { lines } = await scorecard({ load: () => operatorOf({ dependents: [account] }), workloads: false, restMs })
       const failures = lines.filter(({ result }) => result === 'failed')
       expect(failures.map(({ rule }) => rule)).toEqual(['restores drift'])
       expect(failures[0]?.evidence).toMatch(/automountServiceAccountToken stays at nothing|app stays at ""/)
@@ -246,18 +246,18 @@ describe('scorecard', () => {
     60_000,
   )
 
-  it('has an operator that breaks it for each rule', () => {
+  it('has a broken operator for each rule', () => {
     expect(Object.keys(broken)).toEqual(rules.map(({ name }) => name))
   })
 
-  it('is described in docs/scorecard.md, rule by rule', async () => {
+  it('is documented in docs/scorecard.md, rule by rule', async () => {
     const text = await readFile(new URL('../../../docs/scorecard.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| (.+?) +\| (.+?) +\|$/gm)].map(([, name, asks]) => `${name}: ${asks}`)
     expect(rows).toEqual(expect.arrayContaining(rules.map(({ name, asks }) => `${name}: ${asks}`)))
   })
 
   it.each(Object.entries(broken))(
-    'finds that an operator breaks exactly this rule: %s',
+    'detects exactly the broken rule: %s',
     async (rule, load) => {
       const { lines, passed } = await scorecard({ load, workloads: false, restMs })
       const failures = lines.filter(({ result }) => result === 'failed')
@@ -267,7 +267,7 @@ describe('scorecard', () => {
     60_000,
   )
 
-  it('says of one that never rests only that, and skips what needs rest', async () => {
+  it('reports only that an operator never rests, and skips rules that need rest', async () => {
     let writes = 0
     const load = (): Operator =>
       operatorOf({
@@ -280,14 +280,14 @@ describe('scorecard', () => {
     expect(lines.find(({ rule }) => rule === 'restores drift')).toMatchObject({ result: 'skipped' })
   }, 60_000)
 
-  it('lets nobody answer an operator that reaches outside, unless it is told who', async () => {
+  it('answers no live calls of an operator without --live', async () => {
     const load = (): Operator =>
       operatorOf({
         async check({ live }) {
           const { status } = await live.http({ url: 'http://sample.default.svc' })
           if (status !== 200) giveUp('Strange', `It says ${status}.`)
         },
-        resources: [sized],
+        dependents: [sized],
       })
     const answer = { status: 200, headers: {}, body: '', json: () => '' }
     const live = (): Live => ({
@@ -301,7 +301,7 @@ describe('scorecard', () => {
     expect(alone.lines.find(({ rule }) => rule === 'reports status')?.evidence).toContain('no network')
   }, 60_000)
 
-  it('asks for a sample of a kind that the operator does not define', async () => {
+  it('requires a sample for a kind that the operator does not define', async () => {
     const watcher = defineController<ConfigMap>({ for: ConfigMap, reads: [Role] })
     const load = (): Operator => defineOperator({ name: 'examined', controllers: [watcher] })
     await expect(scorecard({ load })).rejects.toMatchObject({ name: 'NoSample' })

@@ -2,7 +2,8 @@
  * The scorecard: the golden rules of operators, checked by behaviour. Each rule has test clusters of its own, so that
  * rules are independent, and returns its evidence.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { clientErrors } from '../../client/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Live, originOf } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -16,12 +17,12 @@ import {
   type Rule,
   Unexamined,
 } from './examination.ts'
-import type { LoadOperator } from './ground.ts'
-import { finalizes, follows } from './life.ts'
+import type { LoadOperator } from './scorecard-cluster.ts'
+import { finalizes, follows } from './cr-changes.ts'
 import { drift, foreign } from './ownership.ts'
 import { schema, status } from './reporting.ts'
 import { samplesOf } from './sample.ts'
-import { crash, idempotent, quiet, restart } from './steadiness.ts'
+import { crash, idempotent, quiet, restart } from './stability.ts'
 
 /** In the order of the report. The last rule evaluates the requests of all others. */
 export const rules: readonly Rule[] = [
@@ -119,18 +120,19 @@ function silence(onCall: () => void): Live {
   }
   return {
     available: true,
-    exec: (pod) => refuse(new MusterError('ExecFailed', `Pod ${pod.name}: no container runs in an examination.`)),
+    exec: (pod) =>
+      refuse(new MusterError(clientErrors.ExecFailed, `Pod ${pod.name}: no container runs in an examination.`)),
     http: ({ url }) =>
-      refuse(new MusterError('Unreachable', `${originOf(url)}: there is no network in an examination.`)),
+      refuse(new MusterError(clientErrors.Unreachable, `${originOf(url)}: there is no network in an examination.`)),
   }
 }
 
 /** The failure that makes other rules meaningless: missing rights, or never at rest. */
 async function blockingRule(examination: Examination): Promise<Rule | undefined> {
-  const ground = await examination.fresh()
+  const cluster = await examination.fresh()
   try {
-    await ground.begin()
-    if (!(await ground.rest())) return quiet
+    await cluster.begin()
+    if (!(await cluster.rest())) return quiet
   } finally {
     await examination.closeAll()
   }
