@@ -1,0 +1,73 @@
+/** One render of a chart as data: what a thread is asked for, and what it answers. */
+import type { ChartFiles } from '../archive/archive.ts'
+import { offlineCapabilities } from '../chart/capabilities.ts'
+import { loadChart } from '../chart/load-chart.ts'
+import { type RenderedChart, renderChart } from '../chart/render-chart.ts'
+import type { Release } from '../chart/template-data.ts'
+import type { ValueMap } from '../chart/values.ts'
+import {
+  type GeneratedRecord,
+  type GeneratedValues,
+  recordGenerated,
+  type RecordSources,
+} from '../generated/generated-values.ts'
+import { type LookupAnswer, type LookupQuestion, recordLookups } from '../generated/lookups.ts'
+import type { RenderBudget } from '../template/budget.ts'
+
+export interface ChartRequest {
+  readonly files: ChartFiles
+  /** The user's values. */
+  readonly values: ValueMap
+  readonly release: Release
+  readonly kubeVersion?: string | undefined
+  /** In addition to those that Helm assumes. */
+  readonly apiVersions?: readonly string[] | undefined
+  /** @default false */
+  readonly skipSchema?: boolean | undefined
+  /** Values that earlier renders of the installation generated. @default none */
+  readonly generated?: GeneratedValues | undefined
+  /** Live objects for `lookup`. @default it finds nothing, as in `helm template`, and nothing is asked for */
+  readonly lookups?: readonly LookupAnswer[] | undefined
+  readonly budget?: RenderBudget | undefined
+}
+
+export interface ChartResult extends RenderedChart {
+  /** To be stored, and given to the next render. */
+  readonly generated: GeneratedValues
+  /** Live objects that it needs and was not given. If there are any, the rest of the result is nothing to go by. */
+  readonly asked: readonly LookupQuestion[]
+}
+
+interface RequestSources {
+  readonly randomBytes: RecordSources['randomBytes']
+  readonly clock: { now(): number }
+}
+
+/** Pure but for the sources of generated values. */
+export function renderRequest(request: ChartRequest, { randomBytes, clock }: RequestSources): ChartResult {
+  const warnings: string[] = []
+  const chart = loadChart(request.files, (message) => void warnings.push(message))
+  const lookups = request.lookups && recordLookups(request.lookups)
+  let record: GeneratedRecord | undefined
+  const render = (): RenderedChart =>
+    renderChart(chart, request.values, {
+      release: request.release,
+      capabilities: offlineCapabilities(request),
+      skipSchema: request.skipSchema ?? false,
+      templates(template) {
+        record = recordGenerated(request.generated ?? {}, { randomBytes, template })
+        return { generators: record.generators, clock, budget: request.budget, lookup: lookups?.lookup }
+      },
+    })
+  try {
+    const rendered = render()
+    const generated = record?.values() ?? request.generated ?? {}
+    const asked = lookups?.asked() ?? []
+    return { ...rendered, warnings: [...warnings, ...rendered.warnings], generated, asked }
+  } catch (error) {
+    const asked = lookups?.asked() ?? []
+    // It may have failed because an object was not there: with the answers it is rendered again.
+    if (asked.length === 0) throw error
+    return { manifests: [], hooks: [], crds: [], notes: '', warnings, generated: request.generated ?? {}, asked }
+  }
+}

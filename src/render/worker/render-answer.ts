@@ -1,0 +1,16 @@
+/** What the thread that renders charts answers to a request. */
+import { randomBytes } from 'node:crypto'
+import { MusterError } from '../../kube/muster-error.ts'
+import { renderRequest } from './chart-request.ts'
+import type { WorkerAnswer, WorkerRequest } from './render-thread.ts'
+
+export function renderAnswer({ request, now }: WorkerRequest): WorkerAnswer {
+  try {
+    return { result: renderRequest(request, { randomBytes: (size) => randomBytes(size), clock: { now: () => now } }) }
+  } catch (error) {
+    const { message } = error as Error
+    if (!(error instanceof MusterError)) return { problem: { message } }
+    const { name, code, retry, cure } = error
+    return { problem: { message, definition: { name, code, retry, cure } } }
+  }
+}
