@@ -1,0 +1,95 @@
+/** The Installation of a component: what its version says, with the values of the Platform. */
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
+import { formatApiVersion } from '../../kube/kind.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { ComponentVersionObject } from '../catalogue/component-version.ts'
+import { componentLabel } from '../catalogue/component-controller.ts'
+import { Installation, type InstallationObject } from '../installation/installation.ts'
+import { mergedValues } from '../installation/values.ts'
+import type { PlatformComponent } from './platform.ts'
+
+const versionAnnotation = 'platform.muster.dev/component-version'
+
+export function installedVersion({ metadata }: InstallationObject): string | undefined {
+  return metadata.annotations?.[versionAnnotation]
+}
+
+/** Fields that users may set on Deployments and StatefulSets, and keep. */
+const usersFields = [
+  { group: 'apps', kind: 'Deployment' },
+  { group: 'apps', kind: 'StatefulSet' },
+].map((target) => ({ target, paths: ['/spec/replicas', '/spec/template/spec/containers/*/resources'] }))
+
+export function componentInstallation(
+  component: PlatformComponent,
+  { spec }: ComponentVersionObject,
+  namespace: string,
+): UntypedObject {
+  const { name, managementState, values, valuesFrom, customResourcePolicy } = component
+  const {
+    version,
+    source,
+    namespace: target = namespace,
+    defaultResource,
+    readiness,
+    timeout,
+    serviceAccountName,
+  } = spec
+  const merged = mergedValues(objectOr(spec.values), objectOr(values))
+  const extraObjects: Json[] = target === namespace ? [] : [namespaceObject(target)]
+  if (defaultResource !== undefined && customResourcePolicy === 'CreateAndDelete') {
+    extraObjects.push(createdOnce(defaultResource))
+  }
+  return installationObject(name, namespace, version, {
+    source: asJson(source),
+    releaseName: name,
+    targetNamespace: target,
+    ...(Object.keys(merged).length > 0 && { values: merged }),
+    valuesFrom: valuesFrom.map((one) => asJson(one)),
+    extraObjects,
+    health: readiness.map((one) => asJson(one)),
+    timeout,
+    drift: { ignore: usersFields },
+    ...(serviceAccountName !== undefined && { serviceAccountName }),
+    ...(managementState === 'Adopt' && { adopt: { anyOwner: true } }),
+    uninstall: false,
+    deletion: 'delete',
+  })
+}
+
+/** As it is, with other fields: for a component that leaves, whose version may be published no more. */
+export function changedInstallation({ metadata, spec }: InstallationObject, change: JsonObject): UntypedObject {
+  const version = metadata.annotations?.[versionAnnotation] ?? ''
+  return installationObject(metadata.name, metadata.namespace ?? '', version, { ...asJson(spec), ...change })
+}
+
+function installationObject(name: string, namespace: string, version: string, spec: JsonObject): UntypedObject {
+  return {
+    apiVersion: formatApiVersion(Installation),
+    kind: Installation.kind,
+    metadata: { name, namespace, labels: { [componentLabel]: name }, annotations: { [versionAnnotation]: version } },
+    spec,
+  }
+}
+
+function objectOr(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+/** It stays when the component goes: it may hold objects of users. */
+function namespaceObject(name: string): Json {
+  const annotations = { 'platform.muster.dev/policy': 'create-only', 'platform.muster.dev/prune': 'disabled' }
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, annotations } }
+}
+
+/** The first custom object belongs to users once it exists. */
+function createdOnce(object: Json): Json {
+  if (!isJsonObject(object)) return object
+  const { metadata } = object
+  const { annotations, ...rest } = objectOr(metadata)
+  return {
+    ...object,
+    metadata: { ...rest, annotations: { ...objectOr(annotations), 'platform.muster.dev/policy': 'create-only' } },
+  }
+}

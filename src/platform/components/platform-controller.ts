@@ -1,0 +1,232 @@
+/**
+ * The controller of the Platform: from the components that it lists to their Installations. The Installations are embedded
+ * objects, so that they go in order when the Platform is deleted.
+ */
+import type { Health } from '../../kube/meta/health.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/units/duration.ts'
+import { type Controller, defineController, type ReportContext, type StatusReport } from '../../operator/controller.ts'
+import type { EmbeddedObject, EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import { Component } from '../catalogue/component.ts'
+import { componentLabel } from '../catalogue/component-controller.ts'
+import { ComponentVersion } from '../catalogue/component-version.ts'
+import { Installation } from '../installation/installation.ts'
+import { checkDuration } from '../installation/report.ts'
+import { protectionKinds, protectionObjects } from '../protection/protection-policy.ts'
+import { catalogueOf, versionOf } from './component-catalogue.ts'
+import { type ComponentDecision, decideComponents } from './component-decision.ts'
+import { changedInstallation, componentInstallation, installedVersion } from './component-installation.ts'
+import { componentReport, conditionType, platformState } from './component-report.ts'
+import { openLevels } from './preconditions.ts'
+import { Platform, type PlatformObject } from './platform.ts'
+import { isUninstalled, type PlatformSituation, targetVersion, wantedComponents } from './platform-situation.ts'
+import { helmSecrets, preinstalledOn } from './preinstalled-traces.ts'
+
+const platformLabel = 'platform.muster.dev/platform'
+
+/** What one reconcile has decided. */
+interface Outcome {
+  readonly situation: PlatformSituation
+  readonly decisions: readonly ComponentDecision[]
+}
+
+export function platformController(): Controller<PlatformObject> {
+  /** By the CR of a reconcile, which is the same object in all of its steps. */
+  const outcomes = new WeakMap<PlatformObject, Outcome>()
+  return defineController({
+    for: Platform,
+    reads: [Component, ComponentVersion, Installation, helmSecrets],
+    check: ({ cr }) => checkDuration('spec.runLevelTimeout', cr.spec.runLevelTimeout),
+    embeds: {
+      label: platformLabel,
+      async objects(context) {
+        const situation = await situationOf(context)
+        if (context.isFinalizing) return removed(context, situation)
+        const decisions = decideComponents(situation)
+        outcomes.set(context.cr, { situation, decisions })
+        return await installed(context, situation, decisions)
+      },
+    },
+    status(context) {
+      const outcome = outcomes.get(context.cr)
+      outcomes.delete(context.cr)
+      return outcome && platformReport(context, outcome)
+    },
+  })
+}
+
+async function situationOf(context: EmbeddingContext<PlatformObject>): Promise<PlatformSituation> {
+  const { cr, view, now, held } = context
+  const { spec, status = {} } = cr
+  const catalogue = catalogueOf(view.list(Component), view.list(ComponentVersion))
+  const found = view.list(Installation, { namespace: spec.namespace })
+  const installations = new Map(
+    found.flatMap((one) => {
+      const name = one.metadata.labels?.[componentLabel]
+      const isOwn = one.metadata.labels?.[platformLabel] === cr.metadata.name
+      return name !== undefined && isOwn ? [[name, one] as const] : []
+    }),
+  )
+  const base = { spec, status, catalogue, installations, now }
+  const required = wantedComponents(base).flatMap((one) => {
+    const version = versionOf(catalogue, one.name, targetVersion(one, base))
+    return (version?.spec.requires ?? []).flatMap(({ kind }) => kind ?? [])
+  })
+  const served = new Set<string>()
+  for (const { apiVersion, kind } of required) {
+    const [version = '', group = ''] = apiVersion.split('/').toReversed()
+    if (await held.resourceOf({ group, version, kind })) served.add(`${apiVersion} ${kind}`)
+  }
+  return {
+    ...base,
+    serves: (apiVersion, kind) => served.has(`${apiVersion} ${kind}`),
+    preinstalled: await preinstalledOn(context, base),
+  }
+}
+
+/** Whether its objects are healthy is in the Installation's own status, which the report reads. */
+const written = (object: UntypedObject): EmbeddedObject => ({ object, health: () => current })
+/** One cache may still show it while another does not: what is to end is not created anew. */
+const changed = (object: UntypedObject): EmbeddedObject => ({ ...written(object), policy: 'update-only' })
+const current: Health = { status: 'Current', reason: 'Written', message: 'It is written.' }
+
+async function installed(
+  { cr, held }: EmbeddingContext<PlatformObject>,
+  { installations }: PlatformSituation,
+  decisions: readonly ComponentDecision[],
+): Promise<EmbeddedSet> {
+  const { namespace } = cr.spec
+  const objects = decisions.flatMap(({ component, action, version }) => {
+    const live = installations.get(component.name)
+    // It ends as it was told: with other fields it might delete objects that are to stay.
+    if (live?.metadata.deletionTimestamp !== undefined)
+      return { object: changedInstallation(live, {}), policy: 'ignore', health: () => current } as const
+    if (action === 'none') return []
+    if (action === 'install') {
+      if (version) return written(componentInstallation(component, version, namespace))
+      // Its version is published no more: it stays as it is.
+      return live ? changed(changedInstallation(live, {})) : []
+    }
+    if (!live) return []
+    if (action === 'uninstall')
+      return isUninstalled(live) ? [] : changed(changedInstallation(live, { uninstall: true }))
+    return live.spec.deletion === 'orphan' ? [] : changed(changedInstallation(live, { deletion: 'orphan' }))
+  })
+  const ended = new Set(
+    decisions.flatMap(({ component, action }) => {
+      const live = installations.get(component.name)
+      const hasEnded =
+        action === 'uninstall' ? live && isUninstalled(live) : action === 'release' && live?.spec.deletion === 'orphan'
+      return hasEnded ? [live!.metadata.uid ?? ''] : []
+    }),
+  )
+  const home: EmbeddedObject = {
+    object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    policy: 'create-only',
+  }
+  return {
+    holder: cr.metadata.name,
+    phases: [
+      { name: 'namespace', objects: objects.length > 0 ? [home] : [] },
+      { name: 'components', objects },
+      { name: 'protection', objects: (await protection(cr, held)).map(written) },
+    ],
+    prune: {
+      kinds: [Installation, ...protectionKinds],
+      toNothing: true,
+      // An Installation that is missing among the objects may be newer than what was read: only those that have ended go.
+      keeps: ({ kind, metadata }) => kind === Installation.kind && !ended.has(metadata.uid ?? ''),
+    },
+  }
+}
+
+/** Clusters before Kubernetes 1.30 serve no such policies: everything else works there. */
+async function protection(
+  { spec }: PlatformObject,
+  held: EmbeddingContext<PlatformObject>['held'],
+): Promise<readonly UntypedObject[]> {
+  if (spec.protection === 'Off') return []
+  for (const kind of protectionKinds) if (!(await held.resourceOf(kind))) return []
+  return protectionObjects(spec.protection)
+}
+
+/** The Platform is being deleted: components that require others go before them. */
+function removed({ cr }: EmbeddingContext<PlatformObject>, situation: PlatformSituation): EmbeddedSet {
+  const depths = requirementDepths(situation)
+  return {
+    holder: cr.metadata.name,
+    phases: [],
+    prune: {
+      kinds: [Installation, ...protectionKinds],
+      toNothing: true,
+      // What is still installed is protected until it is gone.
+      rank: ({ kind, metadata }) =>
+        kind === Installation.kind ? (depths.get(metadata.labels?.[componentLabel] ?? '') ?? 0) : -1,
+    },
+  }
+}
+
+/** How many requirements lie below a component; circles count once. */
+function requirementDepths({ catalogue, installations }: PlatformSituation): ReadonlyMap<string, number> {
+  const depths = new Map<string, number>()
+  const visit = (name: string): number => {
+    const known = depths.get(name)
+    if (known !== undefined) return known
+    depths.set(name, 0)
+    const installation = installations.get(name)
+    const version = versionOf(catalogue, name, installation && installedVersion(installation))
+    const below = (version?.spec.requires ?? []).flatMap(({ component }) =>
+      component === undefined ? [] : [visit(component)],
+    )
+    const depth = below.reduce((most, one) => Math.max(most, one + 1), 0)
+    depths.set(name, depth)
+    return depth
+  }
+  for (const name of installations.keys()) visit(name)
+  return depths
+}
+
+function platformReport(
+  context: ReportContext<PlatformObject>,
+  { situation, decisions }: Outcome,
+): StatusReport<PlatformObject> {
+  const { now, status } = situation
+  const components = decisions.map((decision) => componentReport(decision, situation))
+  const state = platformState(components)
+  for (const { hold } of decisions) if (hold?.afterMs !== undefined) context.requeueAfter(hold.afterMs)
+  const runLevels = openLevels(situation).map(({ level }) => {
+    const known = status.runLevels?.find((one) => one.level === level)
+    return known ?? { level, since: formatTime(now) }
+  })
+  const pending = components.filter(
+    (one) => one.state !== 'Ready' && one.state !== 'Unmanaged' && one.state !== 'Removed',
+  )
+  const worst = pending.find((one) => one.state === state) ?? pending[0]
+  return {
+    state,
+    components,
+    ...(runLevels.length > 0 && { runLevels }),
+    conditions: [
+      ...components.map(({ name, state: own, reason, message }) => ({
+        type: conditionType(name),
+        status: own === 'Ready' || own === 'Unmanaged' ? ('True' as const) : ('False' as const),
+        reason,
+        message,
+      })),
+      {
+        type: 'Ready',
+        status: state === 'Ready' ? 'True' : 'False',
+        reason: state === 'Ready' ? 'Ready' : worst!.reason,
+        message: state === 'Ready' ? 'All components are ready.' : summary(pending, worst!),
+      },
+    ],
+  }
+}
+
+function summary(
+  pending: readonly { readonly name: string }[],
+  { name, message }: { name: string; message: string },
+): string {
+  const more = pending.length > 1 ? ` (and ${pending.length - 1} more)` : ''
+  return `${name}: ${message}${more}`
+}

@@ -1,0 +1,272 @@
+/** What holds back a component, what it says, and that it goes on by itself once the cause is gone. */
+import { describe, expect, it } from 'vitest'
+import { configMapText, crdText, platformEnvironment } from '../../../test/platform-environment.ts'
+import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
+import { Installation } from '../installation/installation.ts'
+import { maintenanceAt } from './maintenance.ts'
+import type { MaintenanceWindow } from './platform.ts'
+
+const crds: TypedResource<UntypedObject> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Subscription: TypedResource<UntypedObject> = resourceOf('operators.coreos.com/v1alpha1', 'Subscription', {
+  plural: 'subscriptions',
+  namespaced: true,
+})
+const crd = (kind: string): UntypedObject => crdObject(kind, 'example.com', 'v1')
+function crdObject(kind: string, group: string, version: string): UntypedObject {
+  const singular = kind.toLowerCase()
+  const names = { kind, plural: `${singular}s`, singular }
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+  const versions = [{ name: version, served: true, storage: true, schema }]
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${names.plural}.${group}` },
+    spec: { group, scope: 'Namespaced', names, versions },
+  }
+}
+
+describe('an operator that is installed already', () => {
+  it('is recognised and left alone, with three ways out; without it one field installs the component, Removed takes it away', async () => {
+    const env = await platformEnvironment()
+    const codeflare = configMapText('codeflare', 'ours') + crdText('AppWrapper')
+    await env.publish('codeflare', '1.0.0', { crds: ['appwrappers.example.com'] }, codeflare)
+    await env.list('codeflare', '1.0.0', { preinstalled: { olmPackages: ['codeflare-operator'] } })
+    await env.client.create(crds, crdObject('Subscription', 'operators.coreos.com', 'v1alpha1'))
+    await env.client.create(crds, crd('AppWrapper'), { fieldManager: 'olm' })
+    await env.settle()
+    const name = { name: 'codeflare-operator', namespace: 'default' }
+    const spec = { name: 'codeflare-operator', channel: 'stable', source: 'community-operators' }
+    await env.client.create(Subscription, {
+      apiVersion: 'operators.coreos.com/v1alpha1',
+      kind: 'Subscription',
+      metadata: name,
+      spec,
+    })
+    await env.declare([{ name: 'codeflare' }])
+    const said = await env.said('codeflare')
+    expect(said).toContain('Error Preinstalled: It is installed already, by other means')
+    expect(said).toContain('Subscription default/codeflare-operator of OLM')
+    expect(said).toContain('CRD appwrappers.example.com, written by olm')
+    for (const way of ['managementState: Adopt', 'managementState: Unmanaged', 'uninstall it'])
+      expect(said).toContain(way)
+    expect((await env.client.list(Installation)).items).toEqual([])
+
+    await env.change({ components: [{ name: 'codeflare', managementState: 'Unmanaged' }] })
+    expect(await env.component('codeflare')).toMatchObject({ state: 'Unmanaged' })
+    expect((await env.platform()).status?.state).toBe('Ready')
+
+    await env.client.delete(Subscription, name)
+    await env.client.delete(crds, { name: 'appwrappers.example.com' })
+    await env.settle(60_000)
+    expect(await env.said('codeflare')).toContain('Error NotInstalled: It is Unmanaged, and not installed.')
+
+    await env.change({ components: [{ name: 'codeflare', managementState: 'Managed' }] })
+    expect(await env.component('codeflare')).toMatchObject({ state: 'Ready', version: '1.0.0' })
+    await env.change({ components: [{ name: 'codeflare', managementState: 'Removed' }] })
+    expect(await env.component('codeflare')).toMatchObject({ state: 'Removed' })
+    await expect(env.client.get(crds, { name: 'appwrappers.example.com' })).rejects.toThrow('not found')
+  })
+
+  it('by Helm is recognised, too', async () => {
+    const env = await platformEnvironment()
+    await env.publish('web', '1.0.0')
+    await env.list('web', '1.0.0', { preinstalled: { helmReleases: ['web'] } })
+    const labels = { owner: 'helm', name: 'web', status: 'deployed', version: '1' }
+    const metadata = { name: 'sh.helm.release.v1.web.v1', namespace: 'default', labels }
+    await env.client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'helm.sh/release.v1' })
+    await env.declare([{ name: 'web' }])
+    expect(await env.said('web')).toContain('by other means: Helm release default/web.')
+    await env.client.delete(Secret, metadata)
+    await env.settle(60_000)
+    expect(await env.component('web')).toMatchObject({ state: 'Ready' })
+  })
+
+  it('is taken over by Adopt', async () => {
+    const env = await platformEnvironment()
+    await env.offer('tanks', '1.0.0', { crds: ['tanks.example.com'] }, crdText('Tank') + configMapText('tanks', 'ours'))
+    await env.client.create(crds, crd('Tank'), { fieldManager: 'kubectl' })
+    await env.declare([{ name: 'tanks' }])
+    expect(await env.said('tanks')).toContain('Error Preinstalled')
+    await env.change({ components: [{ name: 'tanks', managementState: 'Adopt' }] })
+    expect(await env.said('tanks')).toBe('Ready Ready: It is installed and ready.')
+    await env.change({ components: [{ name: 'tanks', managementState: 'Managed' }] })
+    expect(await env.component('tanks')).toMatchObject({ state: 'Ready' })
+  })
+})
+
+describe('requirements', () => {
+  it('are installed first, and removed last', async () => {
+    const env = await platformEnvironment()
+    await env.offer('base', '1.0.0')
+    await env.offer('top', '1.0.0', { requires: [{ component: 'base', version: '>=1.0' }] })
+    await env.declare([{ name: 'top' }])
+    expect(await env.said('top')).toBe(
+      'Error RequirementMissing: It requires component base >=1.0, which is not switched on. Add it to spec.components.',
+    )
+    await env.change({ components: [{ name: 'top' }, { name: 'base' }] })
+    expect((await env.platform()).status?.state).toBe('Ready')
+    await env.change({ components: [{ name: 'top' }, { name: 'base', managementState: 'Removed' }] })
+    expect(await env.said('base')).toContain('Warning RequiredByOthers: It is required by top.')
+    expect(await env.client.get(ConfigMap, { name: 'base', namespace: 'muster-system' })).toBeDefined()
+    await env.change({ components: [] })
+    expect((await env.client.list(Installation)).items).toEqual([])
+  })
+
+  it('are named when their version does not fit, and when they lead back', async () => {
+    const env = await platformEnvironment()
+    await env.offer('base', '1.0.0', { requires: [{ component: 'loop' }] })
+    await env.offer('loop', '1.0.0', { requires: [{ component: 'base' }] })
+    await env.offer('old', '1.0.0')
+    await env.offer('top', '1.0.0', { requires: [{ component: 'old', version: '>=2' }] })
+    await env.declare([{ name: 'base' }, { name: 'loop' }, { name: 'old' }, { name: 'top' }])
+    expect(await env.said('base')).toContain(
+      'Error RequirementCircle: Components require each other: base → loop → base.',
+    )
+    expect(await env.said('loop')).toContain('loop → base → loop')
+    expect(await env.said('top')).toContain(
+      'Error RequirementVersion: It requires component old >=2; installed is 1.0.0.',
+    )
+    expect(await env.component('old')).toMatchObject({ state: 'Ready' })
+  })
+
+  it('may be kinds that another operator serves; it goes on when they are there', async () => {
+    const env = await platformEnvironment()
+    const kind = { apiVersion: 'example.com/v1', kind: 'Tank', providedBy: 'the tank operator' }
+    await env.offer('top', '1.0.0', { requires: [{ kind }] })
+    await env.declare([{ name: 'top' }])
+    expect(await env.said('top')).toBe(
+      'Error PrerequisiteMissing: The cluster does not serve Tank of example.com/v1. Install the tank operator; it goes on by itself.',
+    )
+    await env.client.create(crds, crd('Tank'))
+    await env.settle(60_000)
+    expect(await env.component('top')).toMatchObject({ state: 'Ready' })
+  })
+
+  it('on one CRD by two components are refused for the second', async () => {
+    const env = await platformEnvironment()
+    await env.offer('alpha', '1.0.0', { crds: ['tanks.example.com'] }, crdText('Tank'))
+    await env.offer('beta', '1.0.0', { crds: ['tanks.example.com'] }, crdText('Tank'))
+    await env.declare([{ name: 'beta' }, { name: 'alpha' }])
+    expect(await env.component('alpha')).toMatchObject({ state: 'Ready' })
+    expect(await env.said('beta')).toContain(
+      'Error CrdConflict: CRD tanks.example.com belongs to component alpha, too.',
+    )
+  })
+})
+
+describe('an upgrade', () => {
+  it('that needs an acknowledgement waits for all of its keys', async () => {
+    const env = await platformEnvironment()
+    await env.offer('queue', '1.0.0')
+    await env.declare([{ name: 'queue' }])
+    const acknowledgements = [
+      { key: 'queue-2-data', message: 'queues are emptied' },
+      { key: 'queue-2-api', message: 'v1 is gone' },
+    ]
+    await env.publish('queue', '2.0.0', { acknowledgements })
+    await env.move('queue', '2.0.0')
+    expect(await env.said('queue')).toContain(
+      'Warning AcknowledgementRequired: Version 2.0.0 needs an acknowledgement: queue-2-data (queues are emptied); queue-2-api (v1 is gone).',
+    )
+    await env.change({ acknowledged: ['queue-2-data'] })
+    expect(await env.component('queue')).toMatchObject({ state: 'Warning', version: '1.0.0' })
+    await env.change({ acknowledged: ['queue-2-data', 'queue-2-api'] })
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '2.0.0' })
+  })
+
+  it('with a downtime waits for a maintenance window; a first installation does not', async () => {
+    const env = await platformEnvironment()
+    const downtime = { requiresDowntime: true }
+    await env.offer('queue', '1.0.0', downtime)
+    await env.declare([{ name: 'queue' }])
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '1.0.0' })
+    await env.publish('queue', '1.1.0', downtime)
+    await env.move('queue', '1.1.0')
+    expect(await env.said('queue')).toContain('Warning WaitsForMaintenance')
+    const hour = (more: number): string => new Date(env.clock.now() + more * 3_600_000).toISOString().slice(11, 16)
+    await env.change({ maintenance: { windows: [{ begin: hour(3), end: hour(5) }] } })
+    expect(await env.component('queue')).toMatchObject({
+      state: 'Ready',
+      version: '1.0.0',
+      target: '1.1.0',
+      maintenance: true,
+    })
+    expect((await env.platform()).status?.state).toBe('Ready')
+    await env.clock.advance(3.5 * 3_600_000)
+    await env.settle(60_000)
+    const upgraded = await env.component('queue')
+    expect(upgraded).toMatchObject({ state: 'Ready', version: '1.1.0' })
+    expect(upgraded).not.toHaveProperty('maintenance')
+    await env.publish('queue', '1.2.0', downtime)
+    await env.change({ maintenance: { skip: true } })
+    await env.move('queue', '1.2.0')
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '1.2.0' })
+  })
+})
+
+describe('run levels', () => {
+  const stuck = configMapText('low', '1').replace('metadata:', 'immutable: "no"\nmetadata:')
+
+  it('wait for the lower one, then go on after a time; a component that is off does not count', async () => {
+    const env = await platformEnvironment()
+    await env.publish('low', '1.0.0', {}, stuck)
+    await env.list('low', '1.0.0', { runLevel: 20 })
+    await env.publish('off', '1.0.0', {}, stuck)
+    await env.list('off', '1.0.0', { runLevel: 10 })
+    await env.offer('high', '1.0.0')
+    const components = [{ name: 'low' }, { name: 'high' }, { name: 'off', managementState: 'Removed' }]
+    await env.declare(components, { runLevelTimeout: '10m' })
+    expect(await env.said('high')).toContain('Processing WaitsForRunLevel: Run level 99 waits for level 20: low; until')
+    await env.clock.advance(10 * 60_000)
+    await env.settle(60_000)
+    expect(await env.component('high')).toMatchObject({ state: 'Ready' })
+    expect(await env.component('low')).toMatchObject({ state: 'Error' })
+  })
+})
+
+describe('maintenance windows', () => {
+  const window = (begin: string, end: string, more: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
+    days: ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'],
+    begin,
+    end,
+    offset: '+00:00',
+    ...more,
+  })
+  const at = (text: string): number => Date.parse(text)
+
+  // 2026-11-18 is a Wednesday.
+  it.each([
+    ['inside', window('22:00', '04:00'), '2026-11-18T23:00:00Z', true, '2026-11-19T03:40:00.001Z'],
+    [
+      'after midnight, by the day it began',
+      window('22:00', '04:00', { days: ['Tue'] }),
+      '2026-11-18T01:00:00Z',
+      true,
+      '2026-11-18T03:40:00.001Z',
+    ],
+    [
+      'too close to its end',
+      window('22:00', '04:00', { days: ['Tue'] }),
+      '2026-11-18T03:50:00Z',
+      false,
+      '2026-11-24T22:00:00.000Z',
+    ],
+    ['before it', window('22:00', '23:00'), '2026-11-18T01:00:00Z', false, '2026-11-18T22:00:00.000Z'],
+    [
+      'with an offset',
+      window('00:30', '02:00', { days: ['Thu'], offset: '+02:00' }),
+      '2026-11-18T22:45:00Z',
+      true,
+      '2026-11-18T23:40:00.001Z',
+    ],
+    ['all day', window('00:00', '00:00'), '2026-11-18T12:00:00Z', true, '2026-11-18T23:40:00.001Z'],
+  ])('%s', (_, one, now, isOpen, changesAt) => {
+    const found = maintenanceAt([one], at(now))
+    expect(found.isOpen).toBe(isOpen)
+    expect(new Date(found.changesAt ?? 0).toISOString()).toBe(changesAt)
+  })
+
+  it('none are never open', () => expect(maintenanceAt([], 0)).toEqual({ isOpen: false, changesAt: undefined }))
+})

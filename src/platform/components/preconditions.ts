@@ -1,0 +1,283 @@
+/**
+ * Preconditions: what must be true before a component is installed or upgraded. Each says why it is not, and what helps.
+ * Those of one component leave the others alone.
+ */
+import { durationToMs, formatTime, parseDuration } from '../../kube/units/duration.ts'
+import { parseVersion } from '../../render/version/semantic-version.ts'
+import { isVersionInRange } from '../../render/version/version-constraint.ts'
+import type { Requirement } from '../catalogue/component-version.ts'
+import { versionOf } from './component-catalogue.ts'
+import { installedVersion } from './component-installation.ts'
+import { maintenanceAt } from './maintenance.ts'
+import type { ComponentState, PlatformComponent } from './platform.ts'
+import {
+  type ComponentSituation,
+  isInstallationReady,
+  type PlatformSituation,
+  targetVersion,
+  wantedComponents,
+} from './platform-situation.ts'
+
+/** Why a component is not installed or upgraded now. */
+export interface ComponentHold {
+  /** `Ready`: what is installed decides. */
+  readonly state: Extract<ComponentState, 'Error' | 'Warning' | 'Processing' | 'Ready'>
+  readonly reason: string
+  readonly message: string
+  /** When it is checked again without an event. */
+  readonly afterMs?: number
+  readonly isMaintenance?: boolean
+}
+
+export interface Precondition {
+  readonly check: (at: ComponentSituation) => ComponentHold | undefined
+  /** Asked for an installed version, too. */
+  readonly isLasting?: boolean
+}
+
+/** In the order in which they are asked. */
+export const preconditions: readonly Precondition[] = [
+  { check: isListed, isLasting: true },
+  { check: isAllowed, isLasting: true },
+  { check: isPublished, isLasting: true },
+  { check: isNoDowngrade },
+  { check: ownsItsCrds },
+  { check: isNotPreinstalled },
+  { check: isAcknowledged },
+  { check: hasRequirements },
+  { check: isItsRunLevel },
+  { check: isInMaintenance },
+]
+
+const error = (reason: string, message: string): ComponentHold => ({ state: 'Error', reason, message })
+
+function isListed({ component, catalogue }: ComponentSituation): ComponentHold | undefined {
+  if (catalogue.components.has(component.name)) return undefined
+  const known = [...catalogue.components.keys()].toSorted().slice(0, 20).join(', ') || 'none'
+  return error('ComponentNotFound', `There is no Component ${component.name}. Known components: ${known}.`)
+}
+
+function isAllowed({ component, catalogue, spec }: ComponentSituation): ComponentHold | undefined {
+  if (spec.preview || !catalogue.components.get(component.name)!.spec.preview) return undefined
+  return error('PreviewNotAllowed', 'It is a preview component. Set spec.preview of the Platform to true to use it.')
+}
+
+function isPublished({
+  component,
+  catalogue,
+  target,
+  version,
+  channel,
+}: ComponentSituation): ComponentHold | undefined {
+  const { name } = component
+  if (target === undefined) {
+    const channels = catalogue.components.get(name)!.spec.channels.map((one) => one.name)
+    return error('ChannelNotFound', `It has no channel ${channel}. Its channels: ${channels.join(', ') || 'none'}.`)
+  }
+  if (version) return undefined
+  const known = [...(catalogue.versions.get(name)?.keys() ?? [])].toSorted().slice(-20)
+  const why = component.version === undefined ? `Channel ${channel} names version ${target}` : `Version ${target}`
+  return error(
+    'VersionNotFound',
+    `${why}, which is not published. Published: ${known.join(', ') || 'none'}. Publish the ComponentVersion, or name another one.`,
+  )
+}
+
+/** Pre-releases do not count: `1.2.0-rc.1` to `1.2.0` and back is no downgrade. */
+function isNoDowngrade({ installed, target }: ComponentSituation): ComponentHold | undefined {
+  const [from, to] = [installed, target].map((text) => (text === undefined ? undefined : parseVersion(text)))
+  if (!from || !to) return undefined
+  for (const part of ['major', 'minor', 'patch'] as const) {
+    if (to[part] > from[part]) return undefined
+    if (to[part] === from[part]) continue
+    return {
+      state: 'Warning',
+      reason: 'Downgrade',
+      message:
+        `Version ${target} is older than ${installed}, which is installed and stays. Components are not downgraded; ` +
+        'remove the component and switch it on again, or wait for a newer version in the channel.',
+    }
+  }
+  return undefined
+}
+
+/** Two components with one CRD: the installed one keeps it, else the first by name. */
+function ownsItsCrds(at: ComponentSituation): ComponentHold | undefined {
+  const { component, version, installations } = at
+  const own = new Set(version!.spec.crds)
+  for (const other of activeComponents(at)) {
+    if (other.name === component.name || own.size === 0) continue
+    const installation = installations.get(other.name)
+    if (!installation && other.name > component.name) continue
+    const running = versionOf(
+      at.catalogue,
+      other.name,
+      installation ? installedVersion(installation) : targetVersion(other, at),
+    )
+    const shared = running?.spec.crds.find((crd) => own.has(crd))
+    if (shared !== undefined) {
+      return error('CrdConflict', `CRD ${shared} belongs to component ${other.name}, too. Switch one of them off.`)
+    }
+  }
+  return undefined
+}
+
+function activeComponents(at: PlatformSituation): readonly PlatformComponent[] {
+  return wantedComponents(at).filter(
+    ({ managementState }) => managementState === 'Managed' || managementState === 'Adopt',
+  )
+}
+
+function isNotPreinstalled({ component, preinstalled, installed }: ComponentSituation): ComponentHold | undefined {
+  const found = preinstalled.get(component.name) ?? []
+  if (installed !== undefined || component.managementState === 'Adopt' || found.length === 0) return undefined
+  const places = found.slice(0, 5).map(({ place }) => place)
+  const more = found.length > 5 ? ` and ${found.length - 5} more` : ''
+  return error(
+    'Preinstalled',
+    `It is installed already, by other means: ${places.join('; ')}${more}. Nothing was changed. Either set managementState: Adopt to ` +
+      'take that installation over, or managementState: Unmanaged to keep using it as it is, or uninstall it; then this component is installed.',
+  )
+}
+
+function isAcknowledged({ version, spec }: ComponentSituation): ComponentHold | undefined {
+  const missing = version!.spec.acknowledgements.filter(({ key }) => !spec.acknowledged.includes(key))
+  if (missing.length === 0) return undefined
+  const listed = missing.map(({ key, message }) => `${key} (${message})`).join('; ')
+  return {
+    state: 'Warning',
+    reason: 'AcknowledgementRequired',
+    message: `Version ${version!.spec.version} needs an acknowledgement: ${listed}. Add the keys to spec.acknowledged of the Platform.`,
+  }
+}
+
+function hasRequirements(at: ComponentSituation): ComponentHold | undefined {
+  const circle = requirementCircle(at)
+  if (circle)
+    return error(
+      'RequirementCircle',
+      `Components require each other: ${circle.join(' → ')}. None of them can be first.`,
+    )
+  for (const requirement of at.version!.spec.requires) {
+    const hold = requirement.component === undefined ? lacksKind(requirement, at) : lacksComponent(requirement, at)
+    if (hold) return hold
+  }
+  return undefined
+}
+
+function lacksKind({ kind }: Requirement, { serves }: ComponentSituation): ComponentHold | undefined {
+  if (!kind || serves(kind.apiVersion, kind.kind)) return undefined
+  const cure = kind.providedBy === undefined ? 'Install its operator' : `Install ${kind.providedBy}`
+  return error(
+    'PrerequisiteMissing',
+    `The cluster does not serve ${kind.kind} of ${kind.apiVersion}. ${cure}; it goes on by itself.`,
+  )
+}
+
+function lacksComponent(
+  { component: name = '', version: range }: Requirement,
+  at: ComponentSituation,
+): ComponentHold | undefined {
+  const needed = range === undefined ? `component ${name}` : `component ${name} ${range}`
+  const entry = wantedComponents(at).find((one) => one.name === name)
+  if (!entry || entry.managementState === 'Removed') {
+    return error('RequirementMissing', `It requires ${needed}, which is not switched on. Add it to spec.components.`)
+  }
+  // Which version runs there is not known.
+  if (entry.managementState === 'Unmanaged') {
+    const isThere = (at.preinstalled.get(name) ?? []).length > 0
+    return isThere
+      ? undefined
+      : error(
+          'RequirementMissing',
+          `It requires ${needed}, which is Unmanaged and not installed. Install it, or set it to Managed.`,
+        )
+  }
+  const installation = at.installations.get(name)
+  const installed = installation && installedVersion(installation)
+  if (range !== undefined && installed !== undefined && !isVersionInRange(range, installed)) {
+    return error(
+      'RequirementVersion',
+      `It requires ${needed}; installed is ${installed}. Choose a channel or a version in that range.`,
+    )
+  }
+  if (installation && isInstallationReady(installation)) return undefined
+  return {
+    state: 'Processing',
+    reason: 'WaitsForRequirement',
+    message: `It waits for ${needed}, which is not ready yet.`,
+  }
+}
+
+/** From the component to itself, if its requirements lead back to it. */
+function requirementCircle(at: ComponentSituation): readonly string[] | undefined {
+  const byName = new Map(wantedComponents(at).map((one) => [one.name, one]))
+  const start = at.component.name
+  const seen = new Set<string>()
+  const search = (name: string, path: readonly string[]): readonly string[] | undefined => {
+    const entry = byName.get(name)
+    const version = entry && versionOf(at.catalogue, name, targetVersion(entry, at))
+    for (const { component } of version?.spec.requires ?? []) {
+      if (component === undefined) continue
+      if (component === start) return [...path, start]
+      if (seen.has(component)) continue
+      seen.add(component)
+      const found = search(component, [...path, component])
+      if (found) return found
+    }
+    return undefined
+  }
+  return search(start, [start])
+}
+
+/** A level that takes too long does not hold the ones above it for ever. */
+function isItsRunLevel(at: ComponentSituation): ComponentHold | undefined {
+  const own = levelOf(at.component, at)
+  const timeoutMs = durationToMs(parseDuration(at.spec.runLevelTimeout))
+  for (const { level, waitsFor } of openLevels(at)) {
+    if (level >= own) return undefined
+    const since = at.status.runLevels?.find((one) => one.level === level)?.since
+    const leftMs = since === undefined ? timeoutMs : Date.parse(since) + timeoutMs - at.now
+    if (leftMs <= 0) continue
+    return {
+      state: 'Processing',
+      reason: 'WaitsForRunLevel',
+      message: `Run level ${own} waits for level ${level}: ${waitsFor.join(', ')}; until ${formatTime(at.now + leftMs)} at the latest.`,
+      afterMs: leftMs,
+    }
+  }
+  return undefined
+}
+
+/** Levels with components that are switched on and not ready, the lowest first. */
+export function openLevels(
+  at: PlatformSituation,
+): readonly { readonly level: number; readonly waitsFor: readonly string[] }[] {
+  const levels = new Map<number, string[]>()
+  for (const component of activeComponents(at)) {
+    const installation = at.installations.get(component.name)
+    if (installation && isInstallationReady(installation)) continue
+    const level = levelOf(component, at)
+    levels.set(level, [...(levels.get(level) ?? []), component.name])
+  }
+  return [...levels].toSorted(([a], [b]) => a - b).map(([level, waitsFor]) => ({ level, waitsFor }))
+}
+
+function levelOf({ name }: PlatformComponent, { catalogue }: PlatformSituation): number {
+  return catalogue.components.get(name)?.spec.runLevel ?? 99
+}
+
+function isInMaintenance({ installed, version, spec, now }: ComponentSituation): ComponentHold | undefined {
+  const { windows, skip } = spec.maintenance
+  if (installed === undefined || skip || !version!.spec.requiresDowntime) return undefined
+  const { isOpen, changesAt } = maintenanceAt(windows, now)
+  if (isOpen) return undefined
+  const common = { reason: 'WaitsForMaintenance', isMaintenance: true }
+  const what = `The upgrade to ${version!.spec.version} needs a downtime`
+  if (changesAt === undefined) {
+    const cure = 'Add a window to spec.maintenance.windows of the Platform, or set spec.maintenance.skip to true.'
+    return { ...common, state: 'Warning', message: `${what}, and no maintenance window is declared. ${cure}` }
+  }
+  const message = `${what}: it waits for the maintenance window at ${formatTime(changesAt)}.`
+  return { ...common, state: 'Ready', message, afterMs: changesAt - now }
+}

@@ -1,0 +1,72 @@
+/** The status of a DataScienceCluster, from what the Platform reports. Pure. */
+import type { StatusReport } from '../../operator/controller.ts'
+import type { ComponentStatus, DataScienceClusterObject } from './data-science-cluster.ts'
+import type { FacadeReportInput } from './facade-controller.ts'
+import { isAtRest, type WishReport } from './wish-report.ts'
+
+/** Condition types with letters in upper case that the name of the component does not show. */
+const words: Readonly<Record<string, string>> = {
+  aipipelines: 'AIPipelines',
+  codeflare: 'CodeFlare',
+  datasciencepipelines: 'DataSciencePipelines',
+  feastoperator: 'FeastOperator',
+  llamastackoperator: 'LlamaStackOperator',
+  mlflowoperator: 'MLflowOperator',
+  modelcontroller: 'ModelController',
+  modelmeshserving: 'ModelMeshServing',
+  modelregistry: 'ModelRegistry',
+  sparkoperator: 'SparkOperator',
+  trainingoperator: 'TrainingOperator',
+  trustyai: 'TrustyAI',
+}
+
+export function dataScienceClusterReport({
+  reports,
+}: FacadeReportInput<DataScienceClusterObject>): StatusReport<DataScienceClusterObject> {
+  const pending = reports.filter((one) => !isAtRest(one))
+  const [worst] = pending
+  const isReady = worst === undefined
+  const summary = {
+    status: isReady ? ('True' as const) : ('False' as const),
+    reason: isReady ? 'Ready' : worst.reason,
+    message: isReady ? 'All components are ready.' : summaryOf(pending, worst),
+  }
+  const byAlias = <T>(value: (report: WishReport) => T): Readonly<Record<string, T>> =>
+    Object.fromEntries(reports.map((one) => [one.wish.alias, value(one)]))
+  return {
+    phase: isReady ? 'Ready' : 'Not Ready',
+    components: byAlias(componentStatus),
+    installedComponents: byAlias(({ report }) => report?.version !== undefined),
+    conditions: [
+      ...reports.map((one) => ({ type: `${typeOf(one.wish.alias)}Ready`, ...componentCondition(one) })),
+      { type: 'ComponentsReady', ...summary },
+      { type: 'Ready', ...summary },
+    ],
+  }
+}
+
+/** A removed component is not ready, and does not keep the whole from being it. */
+function componentCondition({ state, reason, message }: WishReport): {
+  readonly status: 'True' | 'False'
+  readonly reason: string
+  readonly message: string
+} {
+  if (state === 'Removed')
+    return { status: 'False', reason: 'Removed', message: 'Info: its managementState is Removed.' }
+  return { status: state === 'Ready' || state === 'Unmanaged' ? 'True' : 'False', reason, message }
+}
+
+function componentStatus({ wish, report }: WishReport): ComponentStatus {
+  const { managementState, alias } = wish
+  const version = report?.version
+  return { managementState, ...(version !== undefined && { releases: [{ name: alias, version }] }) }
+}
+
+function typeOf(alias: string): string {
+  return Object.hasOwn(words, alias) ? words[alias]! : alias.charAt(0).toUpperCase() + alias.slice(1)
+}
+
+function summaryOf(pending: readonly WishReport[], { wish, message }: WishReport): string {
+  const more = pending.length > 1 ? ` (and ${pending.length - 1} more)` : ''
+  return `${wish.alias}: ${message}${more}`
+}

@@ -1,0 +1,74 @@
+/** What is left of an Installation that is being deleted, and in which order it goes. */
+import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
+import type { EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import type { View } from '../../operator/view/view.ts'
+import { objectPlace, holderLabel, installationHolder } from './holder.ts'
+import type { InstallationObject } from './installation.ts'
+import { staysInstalled, removalHooks, removalRank } from './installed-objects.ts'
+import type { RevisionContent, RevisionObject } from './revision.ts'
+import { kindsIn, revisionsOf, storedContent } from './stored-revisions.ts'
+
+type Common = Pick<EmbeddedSet, 'holder' | 'namespace' | 'as' | 'drift'>
+
+const definitions = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' }
+
+export async function removal(context: EmbeddingContext<InstallationObject>, common: Common): Promise<EmbeddedSet> {
+  const { cr, view } = context
+  const nothing = { ...common, phases: [] }
+  if (cr.spec.suspend)
+    return { ...nothing, waitsFor: 'It is suspended: set spec.suspend to false to remove its objects.' }
+  const revisions = revisionsOf(cr, view)
+  const kinds = kindsIn(cr.status, revisions)
+  // What stays after the Installation belongs to nothing any more.
+  const release = { kinds }
+  if (cr.spec.deletion === 'orphan') return { ...nothing, release }
+  const waitsFor = await usersObjects(context, revisions)
+  if (waitsFor !== undefined) return { ...nothing, waitsFor }
+  const active = revisions.find(({ spec }) => spec.number === cr.status?.revision)
+  return {
+    ...common,
+    phases: active ? hooksOf(active, view) : [],
+    prune: { kinds, rank: removalRank, keeps: staysInstalled, toNothing: true },
+    release,
+  }
+}
+
+/** A revision whose content is lost has no hooks any more: that must not keep its objects from being removed. */
+function hooksOf(active: RevisionObject, view: View): EmbeddedSet['phases'] {
+  let content: RevisionContent
+  try {
+    content = storedContent(active, view)
+  } catch {
+    return []
+  }
+  return removalHooks(content)
+}
+
+/** Objects of users whose CRD would be deleted, and they with it. */
+async function usersObjects(
+  { held, cr }: EmbeddingContext<InstallationObject>,
+  revisions: readonly RevisionObject[],
+): Promise<string | undefined> {
+  const crds = await held.resourceOf(definitions)
+  const hasCrds = revisions.some(({ spec }) =>
+    spec.phases.some(({ objects }) => objects.some(({ kind }) => kind === definitions.kind)),
+  )
+  if (!crds || !hasCrds) return undefined
+  const holder = installationHolder(cr.metadata)
+  const found: string[] = []
+  for (const definition of await held.list(crds, holder, ['spec.group', 'spec.names', 'spec.versions'])) {
+    if (staysInstalled(definition)) continue
+    const { group, names, versions } = definition['spec'] as CustomResourceDefinition['spec']
+    const version = versions.find(({ served }) => served)?.name
+    const resource = version === undefined ? undefined : await held.resourceOf({ group, version, kind: names.kind })
+    for (const { metadata } of resource ? await held.all(resource) : []) {
+      if (metadata.labels?.[holderLabel] !== holder) found.push(objectPlace({ kind: names.kind, ...metadata }))
+    }
+  }
+  if (found.length === 0) return undefined
+  const more = found.length > 5 ? ` and ${found.length - 5} more` : ''
+  return (
+    `Objects of users would be deleted with their CRD: ${found.slice(0, 5).join(', ')}${more}. Delete them first, ` +
+    'or annotate the CRD with platform.muster.dev/prune: disabled.'
+  )
+}
