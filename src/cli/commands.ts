@@ -1,67 +1,139 @@
 /** The table of commands. The file of a command is loaded only when it runs, to keep start-up fast. */
-import type { Command } from './command.ts'
+import type { Command } from './command/command.ts'
 
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
+  /** Flags of the engine, for a process that runs this command. */
+  readonly engine?: readonly string[]
   load(): Promise<{ readonly default: Command }>
 }
 
 export const commands: readonly CommandEntry[] = [
-  { name: 'up', summary: 'start a cluster and example operators on this machine', load: () => import('./up.ts') },
-  { name: 'top', summary: 'show the recent activity of a running manager', load: () => import('./top.ts') },
-  { name: 'cost', summary: 'show what each hosted operator costs', load: () => import('./cost.ts') },
-  { name: 'start', summary: 'start an embedded cluster on this machine', load: () => import('./start.ts') },
+  { name: 'up', summary: 'start a cluster and example operators on this machine', load: () => import('./up/up.ts') },
+  { name: 'top', summary: 'show the recent activity of a running manager', load: () => import('./manager/top.ts') },
+  {
+    name: 'explain',
+    summary: 'say why an object is not ready',
+    load: () => import('./manager/explain.ts'),
+  },
+  { name: 'logs', summary: 'show the log of a running manager', load: () => import('./manager/logs.ts') },
+  { name: 'pause', summary: 'stop reconciling an operator or an object', load: () => import('./manager/pause.ts') },
+  { name: 'resume', summary: 'end a pause', load: () => import('./manager/resume.ts') },
+  { name: 'retry', summary: 'reconcile an object now', load: () => import('./manager/retry.ts') },
+  { name: 'cost', summary: 'show what each hosted operator costs', load: () => import('./manager/cost.ts') },
+  { name: 'start', summary: 'start an embedded cluster on this machine', load: () => import('./cluster/start.ts') },
   {
     name: 'apiserver',
     summary: 'run the embedded API server, in memory or in a folder',
-    load: () => import('./apiserver.ts'),
+    load: () => import('./cluster/apiserver.ts'),
   },
-  { name: 'doctor', summary: 'check the connection to a cluster, step by step', load: () => import('./doctor.ts') },
-  { name: 'init', summary: 'create a new operator project', load: () => import('./init.ts') },
+  {
+    name: 'envtest',
+    summary: 'make the folder that KUBEBUILDER_ASSETS names: a test control plane for any language',
+    load: () => import('./envtest/envtest.ts'),
+  },
+  {
+    name: 'doctor',
+    summary: 'check the connection to a cluster, step by step',
+    load: () => import('./cluster/doctor.ts'),
+  },
+  { name: 'init', summary: 'create a new operator project', load: () => import('./init/init.ts') },
   {
     name: 'generate',
     summary: 'generate CRDs, roles, docs and dependents of an operator, or types of other kinds',
-    load: () => import('./generate.ts'),
+    load: () => import('./generate/generate.ts'),
   },
-  { name: 'run', summary: 'run operators on a cluster', load: () => import('./run.ts') },
+  { name: 'run', summary: 'run operators on a cluster', load: () => import('./manager/run.ts') },
   {
     name: 'config',
     summary: 'show the effective configuration, with the source of each value',
-    load: () => import('./config.ts'),
+    load: () => import('./manager/config.ts'),
   },
-  { name: 'plan', summary: 'show what an operator would write (dry run)', load: () => import('./plan.ts') },
+  { name: 'plan', summary: 'show what an operator would write (dry run)', load: () => import('./manager/plan.ts') },
+  {
+    name: 'render',
+    summary: 'render a chart, a kustomization or manifests as objects',
+    // One render ends before the slower optimising compiler has paid off, even of thousands of templates.
+    engine: ['--no-turbofan'],
+    load: () => import('./render/render.ts'),
+  },
+  {
+    name: 'install',
+    summary: 'install a chart, a kustomization or manifests, and keep it as declared',
+    load: () => import('./platform/install.ts'),
+  },
+  {
+    name: 'upgrade',
+    summary: 'change the source, the version or the values of an Installation',
+    load: () => import('./platform/upgrade.ts'),
+  },
+  {
+    name: 'rollback',
+    summary: 'go back to an earlier revision of an Installation',
+    load: () => import('./platform/rollback.ts'),
+  },
+  {
+    name: 'uninstall',
+    summary: 'remove an Installation and its objects',
+    load: () => import('./platform/uninstall.ts'),
+  },
+  {
+    name: 'history',
+    summary: 'show the revisions of an Installation',
+    load: () => import('./platform/history.ts'),
+  },
+  {
+    name: 'diff',
+    summary: 'show what an upgrade of an Installation would change',
+    load: () => import('./platform/diff.ts'),
+  },
+  {
+    name: 'import',
+    summary: 'turn objects of Flux, Argo CD and Kyma into Installations',
+    load: () => import('./platform/import.ts'),
+  },
+  {
+    name: 'adopt',
+    summary: 'take over a release of Helm as an Installation, or give it back',
+    load: () => import('./platform/adopt.ts'),
+  },
   {
     name: 'operator',
     summary: 'the commands of the operator contract: inputs, outputs, one run on a directory',
-    load: () => import('./operator.ts'),
+    load: () => import('./contract/operator.ts'),
   },
   {
     name: 'test',
     summary: 'run declarative tests: input and expected output',
-    load: () => import('./test.ts'),
+    load: () => import('./testing/test.ts'),
   },
   {
     name: 'inputs',
     summary: 'extract the declared inputs of an operator from a must-gather or a cluster',
-    load: () => import('./inputs.ts'),
+    load: () => import('./contract/inputs.ts'),
   },
   {
     name: 'scorecard',
     summary: 'check whether an operator follows the golden rules',
-    load: () => import('./scorecard.ts'),
+    load: () => import('./testing/scorecard.ts'),
   },
   {
     name: 'simulate',
     summary: 'run an operator with injected faults',
-    load: () => import('./simulate.ts'),
+    load: () => import('./testing/simulate.ts'),
   },
   {
     name: 'sidecar',
     summary: 'run beside an application: report its state, run actions on it',
     load: () => import('./sidecar.ts'),
   },
-  { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./watch.ts') },
+  { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./cluster/watch.ts') },
   { name: 'node', summary: 'run the Node of muster, for the tests of a project', load: () => import('./node.ts') },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands in a shell',
+    load: () => import('./completion.ts'),
+  },
   { name: 'version', summary: 'print the version', load: () => import('./version.ts') },
 ]

@@ -1,9 +1,11 @@
 /** Entry point of the command line: finds the command, parses its flags, prints an error in one line. */
 import { enableCompileCache } from 'node:module'
-import { describeError, MusterError } from '../kube/errors.ts'
-import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
+import { setFlagsFromString } from 'node:v8'
+import { cliErrors } from './errors.ts'
+import { describeError, MusterError } from '../kube/muster-error.ts'
+import { type Flags, type FlagValues, formatFlags, parseArguments } from './command/command.ts'
 import { type CommandEntry, commands } from './commands.ts'
-import { nearest } from '../kube/nearest.ts'
+import { nearest } from '../kube/text/nearest.ts'
 
 // Before commands are loaded, so that the next start finds their compiled code.
 enableCompileCache()
@@ -37,7 +39,7 @@ function find(name: string): CommandEntry {
     commands.map((candidate) => candidate.name),
   )
   throw new MusterError(
-    'UnknownCommand',
+    cliErrors.UnknownCommand,
     `unknown command "${name}".${near === undefined ? '' : ` Did you mean "${near}"?`}`,
   )
 }
@@ -52,6 +54,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return 0
   }
   const entry = find(name === '--version' ? 'version' : name)
+  for (const flag of entry.engine ?? []) setFlagsFromString(flag)
   const { default: command } = await entry.load()
   if (!command.verbatim && (rest.includes('--help') || rest.includes('-h'))) {
     out(await help(entry))

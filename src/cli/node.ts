@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type Command, defineCommand } from './command.ts'
+import { type Command, defineCommand } from './command/command.ts'
 
 const command: Command = defineCommand({
   usage: 'ARGUMENTS',

@@ -44,7 +44,7 @@ spec:
 
 describe('a new project', () => {
   it(
-    'passes its test at once, and so it does with every resource that is generated',
+    'passes its test at once, and so it does with every dependent that is generated',
     { timeout: 120_000 },
     async () => {
       const folder = await emptyFolder()
@@ -57,7 +57,7 @@ describe('a new project', () => {
       await writeFile(path.join(project, 'crd.yaml'), crd)
 
       const generate = async (...words: readonly string[]): Promise<string> => {
-        const { code, stdout, stderr } = await muster(project, 'generate', 'resource', ...words)
+        const { code, stdout, stderr } = await muster(project, 'generate', 'dependent', ...words)
         expect({ words, code, stderr }).toMatchObject({ code: 0 })
         return await readFile(path.join(project, stdout.split('\n')[0]!), 'utf8')
       }
@@ -68,7 +68,7 @@ describe('a new project', () => {
         generate('secret', '--from', 'all.yaml'),
         generate('deploy', '--from', 'all.yaml', '--out', 'src/front-end.ts', '--for', 'src/kind.ts#WebShop'),
       ])
-      // What is nobody's but the server's, or nobody's but its owner's, does not come into code.
+      // The generated code holds no field that the server sets, no namespace and no data of a Secret.
       expect(secret).toContain('tier: front')
       expect(secret).not.toMatch(/c2VjcmV0|prod|abc/)
       expect(deployment).toContain('team: a')
@@ -81,7 +81,7 @@ describe('a new project', () => {
     },
   )
 
-  it('never writes over what is there', { timeout: 60_000 }, async () => {
+  it('never overwrites files', { timeout: 60_000 }, async () => {
     const folder = await emptyFolder()
     await muster(folder, 'init', 'shop')
     const again = await muster(folder, 'init', 'shop')
@@ -92,11 +92,11 @@ describe('a new project', () => {
     await install(project)
     const file = path.join(project, 'src', 'deployment.ts')
     const mine = await readFile(file, 'utf8')
-    const refused = await muster(project, 'generate', 'resource', 'Deployment')
+    const refused = await muster(project, 'generate', 'dependent', 'Deployment')
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(refused.stderr).toContain('MUS1506 AlreadyThere: src/deployment.ts exists')
     expect(await readFile(file, 'utf8')).toBe(mine)
-    const shown = await muster(project, 'generate', 'resource', 'Deployment', '--stdout')
+    const shown = await muster(project, 'generate', 'dependent', 'Deployment', '--stdout')
     expect(shown.stdout).toContain('export const deployment = defineDependent({')
     expect(await readFile(file, 'utf8')).toBe(mine)
   })

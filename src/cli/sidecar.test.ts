@@ -82,7 +82,7 @@ async function afterWrites(count: number, signal: AbortSignal): Promise<void> {
 
 describe('muster sidecar', () => {
   it(
-    'killed after any write, starts what it accepted once, and what it did not accept when asked again',
+    'killed after any write, starts accepted actions once, and others when requested again',
     { timeout: 60_000 },
     async () => {
       const rounds = [0, 2, 5, 9, 14].map((writes, round) => ({ writes, key: `action-${round}` }))
@@ -109,7 +109,7 @@ describe('muster sidecar', () => {
     },
   )
 
-  it('reports the state, and ends well when asked to', { timeout: 60_000 }, async () => {
+  it('reports the state, and shuts down on request', { timeout: 60_000 }, async () => {
     const client = await start()
     let state = await client.state()
     while (state.state !== 'up') state = await client.state({ since: state.since, waitMs: 10_000 })

@@ -1,10 +1,11 @@
 /** `muster sidecar`: runs beside an application, reports its state, and runs actions that an operator requests. */
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { MusterError } from '../kube/errors.ts'
+import { flagErrors } from '../manager/alone/flag-errors.ts'
+import { MusterError } from '../kube/muster-error.ts'
 import { loadConfig } from '../sidecar/config.ts'
 import { startSidecar } from '../sidecar/sidecar.ts'
-import { type Command, defineCommand } from './command.ts'
+import { type Command, defineCommand } from './command/command.ts'
 
 const command: Command = defineCommand({
   details:
@@ -20,10 +21,10 @@ const command: Command = defineCommand({
     'state-dir': { type: 'string', value: 'DIR', help: 'folder that keeps actions across restarts' },
   },
   async run({ flags, positionals, out, err, signal }) {
-    if (positionals.length > 0) throw new MusterError('InvalidFlag', 'sidecar takes flags only.')
+    if (positionals.length > 0) throw new MusterError(flagErrors.InvalidFlag, 'sidecar takes flags only.')
     const { env } = process
     const file = flags.config ?? env['MUSTER_SIDECAR_CONFIG']
-    if (file === undefined) throw new MusterError('InvalidFlag', 'sidecar needs --config FILE.')
+    if (file === undefined) throw new MusterError(flagErrors.InvalidFlag, 'sidecar needs --config FILE.')
     const config = await loadConfig(file, {
       listen: flags.listen ?? env['MUSTER_SIDECAR_LISTEN'],
       tokenFile: flags['token-file'] ?? env['MUSTER_SIDECAR_TOKEN_FILE'],

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { defineCommand, type Command } from './command.ts'
+import { defineCommand, type Command } from './command/command.ts'
 
 const command: Command = defineCommand({
   flags: {},

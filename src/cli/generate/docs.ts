@@ -1,8 +1,8 @@
 /** Reference pages of the kinds of a module or its operator: fields, rules, an example, and the life cycle, if any. */
 import type { Operator } from '../../operator/operator.ts'
-import { describeKind } from '../../operator/kind-docs.ts'
+import { describeKind } from '../../operator/kind/kind-docs.ts'
 import { drawLifecycle } from '../../operator/lifecycle/draw.ts'
-import { loadKinds, loadOperator } from '../module.ts'
+import { loadKinds, loadOperator } from '../module/module.ts'
 import type { Made } from './made.ts'
 
 export async function docsFiles(module: string): Promise<readonly Made[]> {

@@ -1,11 +1,13 @@
 /** The kind of a dependent to generate: looked up by any of its names, and how code refers to it. */
 import { type BuiltinResource, builtinResources } from '../../kube/builtin.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { flagErrors } from '../../manager/alone/flag-errors.ts'
+import { kubeErrors } from '../../kube/errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { formatApiVersion, parseApiVersion, type Resource } from '../../kube/kind.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import * as kitKinds from '../../operator/kinds.ts'
-import { typesOfCrd } from '../../operator/type-text.ts'
-import { nearest } from '../../kube/nearest.ts'
+import * as kitKinds from '../../kube/kinds.ts'
+import { typesOfCrd } from '../../operator/kind/type-text.ts'
+import { nearest } from '../../kube/text/nearest.ts'
 import type { Made } from './made.ts'
 
 export interface KeptKind {
@@ -47,7 +49,7 @@ export function builtinKind({ word, apiVersion }: KindName): KeptKind {
   const groups = new Set(kept.map(({ group }) => group))
   if (groups.size > 1) {
     const ways = kept.map((resource) => `${formatApiVersion(resource)}/${resource.kind}`)
-    throw new MusterError('InvalidFlag', `"${word}" is the name of several kinds: say ${ways.join(' or ')}.`)
+    throw new MusterError(flagErrors.InvalidFlag, `"${word}" is the name of several kinds: say ${ways.join(' or ')}.`)
   }
   const { kind } = first
   const found = { kind, apiVersion: formatApiVersion(first) }
@@ -76,7 +78,7 @@ export function customKind({ word, apiVersion }: KindName, crds: readonly Custom
   if (!crd || !version || (wanted && wanted.group !== crd.spec.group)) {
     const there = crds.map(({ spec }) => `${spec.names.kind} (${spec.versions.map(({ name }) => name).join(', ')})`)
     const name = apiVersion === undefined ? word : `${apiVersion}/${word}`
-    throw new MusterError('UnknownKind', `the file defines no "${name}"; it defines ${there.join(', ')}.`)
+    throw new MusterError(kubeErrors.UnknownKind, `the file defines no "${name}"; it defines ${there.join(', ')}.`)
   }
   const { kind } = crd.spec.names
   // As typesOfCrd calls them.
@@ -121,7 +123,7 @@ function unknown(word: string, apiVersion: string | undefined, isServed: boolean
   const where = apiVersion === undefined ? '' : ` in ${apiVersion}`
   if (isServed) {
     return new MusterError(
-      'UnknownKind',
+      kubeErrors.UnknownKind,
       `"${word}" is no kind whose objects could be kept: servers only answer with it.`,
     )
   }
@@ -132,5 +134,8 @@ function unknown(word: string, apiVersion: string | undefined, isServed: boolean
   )
   const meant = kinds.find((kind) => kind.toLowerCase() === near)
   const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`
-  return new MusterError('UnknownKind', `there is no built-in kind "${word}"${where}.${hint} For others: --crd FILE.`)
+  return new MusterError(
+    kubeErrors.UnknownKind,
+    `there is no built-in kind "${word}"${where}.${hint} For others: --crd FILE.`,
+  )
 }

@@ -7,21 +7,22 @@
  * its settings and are in roles of their own (`NAME-manager`). If the settings give the operator an account of its own
  * (`identity`), the manager keeps the read permissions, and that account gets the write permissions.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { flagErrors } from '../../manager/alone/flag-errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import type { Json } from '../../kube/json.ts'
-import { checkDnsLabel } from '../../kube/name.ts'
+import { checkDnsLabel } from '../../kube/meta/name.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { PolicyRule } from '../../kube/types/rbac/v1.ts'
-import { writeYaml } from '../../kube/yaml.ts'
+import { writeYaml } from '../../kube/yaml/yaml.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Layer } from '../../manager/config/layer.ts'
 import { composeConfiguration, textLayer } from '../../manager/config/open-configuration.ts'
 import { objectNameOf } from '../../manager/config/options-of.ts'
+import { podLayer } from '../../manager/config/pod-layer.ts'
 import type { Settings } from '../../manager/config/settings.ts'
-import { managerRules, type PlacedRules } from '../../manager/runtime/manager-role.ts'
-import { roleOf } from '../../operator/role.ts'
-import { loadOperator } from '../module.ts'
-import { readNamedFile } from '../named-file.ts'
+import { managerRules } from '../../manager/runtime/manager-role.ts'
+import { type Account, operatorRoles, placedRoles, serviceAccount } from '../../deploy/roles.ts'
+import { loadOperator } from '../module/module.ts'
+import { readNamedFile } from '../command/named-file.ts'
 import type { Made } from './made.ts'
 
 interface AccessOptions {
@@ -57,9 +58,11 @@ export async function rbacFiles(module: string, flags: RbacFlags): Promise<reado
 }
 
 /** Without settings about replicas, leader election is assumed, as for a Deployment. */
-async function settingsFor(operator: Operator, { file, set = [] }: RbacFlags): Promise<Settings> {
+async function settingsFor(operator: Operator, { file, set = [], account, namespaces }: RbacFlags): Promise<Settings> {
   const layers: readonly Layer[] = file === undefined ? [] : [await textLayer(file, await readNamedFile('file', file))]
   const { configuration } = await composeConfiguration(layers, {
+    // The service account is that of the Pod.
+    defaults: [podLayer({ namespace: account ?? namespaces?.[0] ?? 'default' })],
     flags: set,
     // Other operators of the configuration have roles of their own.
     operators: () => Promise.resolve([operator]),
@@ -67,11 +70,6 @@ async function settingsFor(operator: Operator, { file, set = [] }: RbacFlags): P
   const { settings, sources } = configuration
   const isSaid = ['leaderElection.leaderElect', 'sharding.enabled'].some((path) => sources.has(path))
   return isSaid ? settings : { ...settings, leaderElection: { ...settings.leaderElection, leaderElect: true } }
-}
-
-interface Account {
-  readonly name: string
-  readonly namespace: string
 }
 
 /** The objects of the operator, in the order to apply them. @throws InvalidFlag */
@@ -108,62 +106,7 @@ function accountOf(operator: Operator, options: AccessOptions): Account {
     ['account', namespace],
   ] as const) {
     const [problem] = checkDnsLabel(word)
-    if (problem !== undefined) throw new MusterError('InvalidFlag', `--${flag} "${word}": it ${problem}.`)
+    if (problem !== undefined) throw new MusterError(flagErrors.InvalidFlag, `--${flag} "${word}": it ${problem}.`)
   }
   return { name, namespace }
-}
-
-function serviceAccount({ name, namespace }: Account): KubeObject {
-  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } }
-}
-
-function operatorRoles(
-  operator: Operator,
-  namespaces: readonly string[] | undefined,
-  account: Account,
-  isMeant: (verb: string) => boolean,
-  name = account.name,
-): readonly KubeObject[] {
-  const rules = (roleOf(operator).rules ?? []).flatMap((rule) => {
-    const verbs = rule.verbs.filter(isMeant)
-    return verbs.length > 0 ? [{ ...rule, verbs }] : []
-  })
-  const { everywhere, inNamespaces } = namespaces ? split(rules, operator) : { everywhere: rules, inNamespaces: [] }
-  return [
-    ...placedRoles(name, { namespace: undefined, rules: everywhere }, account),
-    ...(namespaces ?? []).flatMap((namespace) => placedRoles(name, { namespace, rules: inNamespaces }, account)),
-  ]
-}
-
-/** A role and its binding, if there are rules. */
-function placedRoles(name: string, { namespace, rules }: PlacedRules, account: Account): readonly KubeObject[] {
-  if (rules.length === 0) return []
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const kind = namespace === undefined ? 'ClusterRole' : 'Role'
-  const metadata = namespace === undefined ? { name } : { name, namespace }
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name }
-  const subjects = [{ kind: 'ServiceAccount', ...account }]
-  const role = { apiVersion, kind, metadata, rules }
-  return [role, { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects } as KubeObject]
-}
-
-interface Split {
-  readonly everywhere: readonly PolicyRule[]
-  readonly inNamespaces: readonly PolicyRule[]
-}
-
-/** Splits rules into namespaced and cluster-scoped ones. */
-function split(rules: readonly PolicyRule[], { inputs, outputs }: Operator): Split {
-  const isClusterWide = ({ apiGroups = [] }: PolicyRule, resource: string): boolean => {
-    const [plural = ''] = resource.split('/')
-    if (plural === 'customresourcedefinitions') return true
-    const kind = [...inputs, ...outputs].find((other) => other.plural === plural && apiGroups.includes(other.group))
-    return kind?.namespaced === false
-  }
-  const part = (clusterWide: boolean): readonly PolicyRule[] =>
-    rules.flatMap((rule) => {
-      const resources = (rule.resources ?? []).filter((resource) => isClusterWide(rule, resource) === clusterWide)
-      return resources.length > 0 ? [{ ...rule, resources }] : []
-    })
-  return { everywhere: part(true), inNamespaces: part(false) }
 }

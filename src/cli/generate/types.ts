@@ -1,10 +1,11 @@
 /** TypeScript types of kinds of other projects, from their CRDs. */
 import { readFile } from 'node:fs/promises'
-import { MusterError } from '../../kube/errors.ts'
+import { flagErrors } from '../../manager/alone/flag-errors.ts'
+import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import { readYamlDocuments } from '../../kube/yaml.ts'
-import { typesOfCrd } from '../../operator/type-text.ts'
+import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
+import { typesOfCrd } from '../../operator/kind/type-text.ts'
 import type { Made } from './made.ts'
 
 export async function typeFiles(file: string): Promise<readonly Made[]> {
@@ -18,7 +19,7 @@ export async function readCrds(file: string): Promise<readonly CustomResourceDef
   const crds = documents.filter(
     (document) => isJsonObject(document) && document['kind'] === 'CustomResourceDefinition',
   ) as unknown as readonly CustomResourceDefinition[]
-  if (crds.length === 0) throw new MusterError('InvalidFlag', `${file} holds no CustomResourceDefinition.`)
+  if (crds.length === 0) throw new MusterError(flagErrors.InvalidFlag, `${file} holds no CustomResourceDefinition.`)
   return crds
 }
 
@@ -26,6 +27,6 @@ export async function readSchemaText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
+    throw new MusterError(flagErrors.InvalidFlag, `${file} cannot be read.`, { cause: error })
   }
 }

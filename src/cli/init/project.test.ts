@@ -16,7 +16,7 @@ function run(folder: string, program: string, ...words: readonly string[]): Prom
   })
 }
 
-it('a new project runs its declarative tests by npm and by make, and writes what it expects', async () => {
+it('a new project runs its declarative tests by npm and by make, and updates the expected output', async () => {
   const folder = await emptyFolder()
   expect(await muster(folder, 'init', 'shop')).toMatchObject({ code: 0 })
   const project = path.join(folder, 'shop')

@@ -2,6 +2,8 @@
  * A new operator project, as data: path and text of every file. One kind, one dependent, one test, in three files of a dozen
  * lines.
  */
+import { ignoredByImages, projectContainerfile } from '../../deploy/image.ts'
+import { pluralOf } from '../../kube/plural.ts'
 
 interface ProjectOptions {
   /** The operator and its folder: a DNS label. */
@@ -29,12 +31,15 @@ export function kindFor(name: string): string {
 
 export function projectFiles(options: ProjectOptions): ReadonlyMap<string, string> {
   return new Map([
+    ['.dockerignore', `${ignoredByImages.join('\n')}\n`],
     ['.gitignore', 'node_modules/\n.muster/\ntest-output/\n'],
+    ['Containerfile', projectContainerfile(options.name)],
     ['Makefile', makefile],
     ['README.md', readme(options)],
     ['example.yaml', example(options)],
+    ['muster.yaml', configuration(options)],
     ['package.json', manifest(options)],
-    ['src/deployment.ts', resource(options)],
+    ['src/deployment.ts', dependent(options)],
     ['src/kind.ts', kind(options)],
     ['src/operator.test.ts', operatorTest(options)],
     ['src/operator.ts', operator(options)],
@@ -42,6 +47,14 @@ export function projectFiles(options: ProjectOptions): ReadonlyMap<string, strin
     ['tests/creates/test.yaml', declarativeTest(options)],
     ['tsconfig.json', tsconfig(options)],
   ])
+}
+
+/** Followed by `muster run -f muster.yaml`, and the source of the chart. */
+function configuration({ name }: ProjectOptions): string {
+  return `# The configuration of the manager: npx muster config -f muster.yaml shows every setting.
+operators:
+  ${name}: { from: ./src/operator.ts }
+`
 }
 
 function manifest({ name, muster, versions }: ProjectOptions): string {
@@ -77,7 +90,7 @@ update-test-operator-integration:
 `
 
 function plural({ kind: ownKind }: ProjectOptions): string {
-  return `${ownKind.toLowerCase()}s`
+  return pluralOf(ownKind)
 }
 
 function declarativeTest({ kind: ownKind }: ProjectOptions): string {
@@ -145,7 +158,7 @@ export type ${name} = ObjectOf<typeof ${name}>
 `
 }
 
-function resource({ name, kind: ownKind }: ProjectOptions): string {
+function dependent({ name, kind: ownKind }: ProjectOptions): string {
   return `/** The Deployment that is kept for each ${ownKind}. */
 import { defineDependent, Deployment } from '@muster-dev/muster/operator'
 import { ${ownKind} } from './kind.ts'
@@ -183,7 +196,7 @@ import { defineController, defineOperator } from '@muster-dev/muster/operator'
 import { deployment } from './deployment.ts'
 import { ${ownKind} } from './kind.ts'
 
-const controller = defineController({ for: ${ownKind}, resources: [deployment] })
+const controller = defineController({ for: ${ownKind}, dependents: [deployment] })
 
 export const operator = defineOperator({ name: '${name}', controllers: [controller] })
 `
@@ -193,7 +206,7 @@ function operatorTest({ kind: ownKind, group }: ProjectOptions): string {
   return `/** On an embedded cluster of its own, in virtual time: nothing is mocked, and an hour takes no time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTestEnvironment } from '@muster-dev/muster/manager'
+import { openTestEnvironment } from '@muster-dev/muster/testing'
 import { Deployment } from '@muster-dev/muster/operator'
 import { ${ownKind} } from './kind.ts'
 import { operator } from './operator.ts'
@@ -207,9 +220,9 @@ test('each ${ownKind} gets a Deployment of its size, and then nothing is written
   await environment.create(${ownKind}, { apiVersion: '${group}/v1alpha1', kind: '${ownKind}', metadata: demo, spec: { replicas: 3 } })
   await environment.settle(60_000)
 
-  const deployment = await environment.client.get<Deployment>(Deployment, demo)
+  const deployment = await environment.client.get(Deployment, demo)
   assert.equal(deployment.spec?.replicas, 3)
-  const cr = await environment.client.get<${ownKind}>(${ownKind}, demo)
+  const cr = await environment.client.get(${ownKind}, demo)
   assert.equal(cr.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
 
   const written = environment.writes.length
@@ -255,14 +268,23 @@ On a cluster of yours (KUBECONFIG, or the service account of the Pod):
     npx muster generate crd src/operator.ts        # the CRDs that --install installs
     npx muster generate rbac src/operator.ts       # the minimal role
 
+In a cluster, two replicas of a manager with this operator. \`deploy/\` has a Helm chart, a kustomize base and manifests:
+
+    podman build --tag registry.example.com/${name}:0.0.0 . && podman push registry.example.com/${name}:0.0.0
+    npx muster generate deploy --image registry.example.com/${name}:0.0.0
+    npx muster generate deploy --diff              # what applying it would change in the cluster
+    helm install ${name} deploy/helm/${name} --namespace ${name}-system --create-namespace
+
 | file                   | what it is                                    |
 | ---------------------- | --------------------------------------------- |
 | \`src/kind.ts\`          | what people ask for: fields, types, CRD       |
 | \`src/deployment.ts\`    | what the operator keeps for it                |
 | \`src/operator.ts\`      | both together                                 |
 | \`src/operator.test.ts\` | what it promises                              |
+| \`muster.yaml\`          | the configuration of the manager              |
+| \`Containerfile\`        | the image: Node, muster and this project      |
 | \`tests/\`               | the same as data: \`npm run test-operator-integration\` |
 
-\`npx muster generate resource Service\` creates the next dependent.
+\`npx muster generate dependent Service\` creates the next dependent.
 `
 }

@@ -1,0 +1,81 @@
+/** `muster doctor`: checks a connection step by step, and reports the failing step with its cure. */
+import { systemClock } from '../../clock/system-clock.ts'
+import { createClient } from '../../client/create-client.ts'
+import { readJson } from '../../client/body.ts'
+import { httpTransport } from '../../client/http/http-transport.ts'
+import { loadConnection } from '../../client/load-connection.ts'
+import { describeError } from '../../kube/muster-error.ts'
+import { type Command, defineCommand } from '../command/command.ts'
+import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
+
+const command: Command = defineCommand({
+  details:
+    'Reads the kubeconfig, connects, authenticates, lists what the server serves. Stops at the first step that fails.',
+  flags: connectionFlags,
+  async run({ flags, out, err, signal }) {
+    const step = async <T>(name: string, work: () => Promise<T>, tell: (result: T) => string): Promise<T> => {
+      try {
+        const result = await work()
+        out(`ok      ${name}: ${tell(result)}`)
+        return result
+      } catch (error) {
+        out(`FAILED  ${name}`)
+        throw error
+      }
+    }
+    try {
+      const connection = await step(
+        'configuration',
+        () => loadConnection(connectionOptions(flags)),
+        ({ name, server, namespace }) => `context ${name}, server ${server}, namespace ${namespace}`,
+      )
+      const client = createClient({ transport: httpTransport(connection, { clock: systemClock }) })
+      try {
+        await step(
+          'connection',
+          async () => {
+            const { body } = await client.request({ method: 'GET', path: '/version', signal, timeoutMs: 10_000 })
+            return (await readJson(body)) as unknown as { readonly gitVersion: string }
+          },
+          ({ gitVersion }) => `the server is Kubernetes ${gitVersion}`,
+        )
+        await step(
+          'identity',
+          () =>
+            client.create<SelfSubjectReview>(
+              {
+                group: 'authentication.k8s.io',
+                version: 'v1',
+                kind: 'SelfSubjectReview',
+                plural: 'selfsubjectreviews',
+                namespaced: false,
+              },
+              { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} },
+              { signal },
+            ),
+          ({ status }) => `you are ${status?.userInfo.username ?? 'unknown'}`,
+        )
+        await step(
+          'discovery',
+          () => client.discovery.resources({ signal }),
+          (resources) => `${resources.length} resources are served`,
+        )
+      } finally {
+        await client.close()
+      }
+      return 0
+    } catch (error) {
+      err(describeError(error))
+      return 1
+    }
+  },
+})
+
+interface SelfSubjectReview {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: Readonly<Record<string, never>>
+  readonly status?: { readonly userInfo: { readonly username: string } }
+}
+
+export default command
