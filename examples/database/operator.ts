@@ -3,19 +3,20 @@
  * its state and runs the actions.
  */
 import {
-  type ConfigOf,
   ConfigMap,
   defineApplication,
   defineConfig,
   defineController,
+  defineDependent,
   defineKind,
   defineLifecycle,
   defineOperator,
-  defineDependent,
+  labelled,
   type ObjectOf,
   optional,
   Pod,
   quantity,
+  referenced,
   Secret,
   Service,
   StatefulSet,
@@ -34,8 +35,8 @@ export const life = defineLifecycle({
   own,
   start: 'start',
   end: 'ended',
-  wishes: ['running', 'servicing', 'ended'],
-  defaultWish: 'running',
+  desiredStates: ['running', 'servicing', 'ended'],
+  defaultState: 'running',
   states: {
     start: { description: 'Being started, not yet available.', leadsTo: 'running', onFailure: { goTo: 'stopping' } },
     running: {
@@ -77,14 +78,14 @@ const settings = defineConfig({
 const application = defineApplication({
   for: Database,
   lifecycle: life,
+  config: settings,
   reach({ cr, view, config }) {
-    const { name = '', namespace = '' } = cr.metadata
+    const { name, namespace = '' } = cr.metadata
     const isThere = view.get(StatefulSet, { name, namespace }) ?? view.get(Pod, { name: `${name}-0`, namespace })
     if (!isThere) return 'gone'
     const token = view.get(Secret, { name: cr.spec.tokenFrom, namespace })?.data?.['token']
     if (token === undefined) return 'absent'
-    const { sidecarUrl } = config as ConfigOf<typeof settings>
-    const url = sidecarUrl.replaceAll('$(name)', name).replaceAll('$(namespace)', namespace)
+    const url = config.sidecarUrl.replaceAll('$(name)', name).replaceAll('$(namespace)', namespace)
     return { url, token: Buffer.from(token, 'base64').toString() }
   },
 })
@@ -123,9 +124,12 @@ const service = defineDependent({
   kind: Service,
   activeWhen,
   fromCR: ({ cr }) => ({
-    spec: { clusterIP: 'None', selector: { database: cr.metadata.name ?? '' }, ports: [{ name: 'redis', port: 6379 }] },
+    spec: { clusterIP: 'None', selector: { database: cr.metadata.name }, ports: [{ name: 'redis', port: 6379 }] },
   }),
 })
+
+/** Of every Pod: the operator watches no others. */
+const labels = { app: 'database' }
 
 const statefulSet = defineDependent({
   for: Database,
@@ -153,9 +157,9 @@ const statefulSet = defineDependent({
   fromCR: ({ cr }) => ({
     spec: {
       serviceName: cr.metadata.name,
-      selector: { matchLabels: { database: cr.metadata.name ?? '' } },
+      selector: { matchLabels: { database: cr.metadata.name } },
       template: {
-        metadata: { labels: { database: cr.metadata.name ?? '' } },
+        metadata: { labels: { ...labels, database: cr.metadata.name } },
         spec: {
           containers: [{ name: 'redis', image: cr.spec.image }],
           volumes: [
@@ -176,8 +180,11 @@ const statefulSet = defineDependent({
 
 const database = defineController({
   for: Database,
-  resources: [config, service, statefulSet],
-  reads: [Pod, Secret],
+  dependents: [config, service, statefulSet],
+  reads: [
+    labelled(Pod, { labels }),
+    referenced(Secret, { from: Database, namePath: '$.spec.tokenFrom', namespacePath: '$.metadata.namespace' }),
+  ],
   application,
 })
 

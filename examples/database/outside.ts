@@ -2,12 +2,12 @@
  * The simulated database and its sidecar: they answer the operator in a simulation, where no container runs.
  *
  *     bin/muster simulate examples/database/operator.ts --sample examples/database/sample.yaml \
- *       --live examples/database/outside.ts --scenes examples/database/scenes.yaml
+ *       --live examples/database/outside.ts --scenarios examples/database/scenarios.yaml
  *
  * A database exists while its Pod is ready, needs a moment to load, and ends on request. The sidecar implements its
  * protocol: a token, one word for the state, and actions that start once for each key.
  */
-import type { Clock } from '@muster-dev/muster/clock'
+import type { Clock } from '@muster-dev/muster/testing'
 import type { KubeObject } from '@muster-dev/muster/kube'
 import { type HttpAnswer, type HttpCall, type Live, Pod, Secret, StatefulSet } from '@muster-dev/muster/operator'
 

@@ -7,32 +7,38 @@ import path from 'node:path'
 import { Secret, StatefulSet } from '@muster-dev/muster/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { followAction, type Life, makeLife, token } from '../../test/real/sidecar/life.ts'
-import { find, openStage, type Running, type Stage } from '../../test/stage.ts'
+import {
+  find,
+  openOperatorEnvironment,
+  type RunningOperator,
+  type OperatorEnvironment,
+} from '../../test/operator-environment.ts'
 import { Database, operator } from './operator.ts'
 
-describe.each(['embedded', 'any'] as const)('a real database, on the server: %s', { timeout: 120_000 }, (server) => {
-  let stage: Stage
+describe.each(['embedded', 'any'] as const)('a real database on the %s API server', { timeout: 120_000 }, (server) => {
+  let environment: OperatorEnvironment
   let life: Life
   let namespace: string
-  let running: Running
+  let running: RunningOperator
   let digest = ''
 
   const restart = async () => {
     await running?.stop()
-    running = await stage.run(namespace, { config: { sidecarUrl: life.url() } })
+    running = await environment.run(namespace, { config: { sidecarUrl: life.url() } })
   }
-  const cr = () => stage.client.get<Database>(Database, { namespace, name: 'd' })
-  const set = () => find(stage.client, StatefulSet, { namespace, name: 'd' })
-  const wish = (spec: object) => stage.client.patch(Database, { namespace, name: 'd' }, { spec }, { type: 'merge' })
+  const cr = () => environment.client.get(Database, { namespace, name: 'd' })
+  const set = () => find(environment.client, StatefulSet, { namespace, name: 'd' })
+  const patchSpec = (spec: object) =>
+    environment.client.patch(Database, { namespace, name: 'd' }, { spec }, { type: 'merge' })
   const backup = () => path.join(life.folder, 'backup.rdb')
   /** Waits until it is in that state, as requested, with no transition in progress. */
   const settled = (state: string) =>
-    stage.until(cr, ({ status }) => {
-      const wished = status?.conditions?.find(({ type }) => type === 'AtWishedState')
-      return status?.lifecycle?.state === state && wished?.status === 'True' && !status.lifecycle.transition
+    environment.until(cr, ({ status }) => {
+      const desired = status?.conditions?.find(({ type }) => type === 'AtDesiredState')
+      return status?.lifecycle?.state === state && desired?.status === 'True' && !status.lifecycle.transition
     })
   const startRedis = async (key: string) => {
-    await stage.until(set, (found) => found !== undefined)
+    await environment.until(set, (found) => found !== undefined)
     await life.client().start({ key, name: 'start' })
     await followAction(life.client(), key, ({ state }) => state === 'succeeded')
   }
@@ -40,9 +46,9 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
   beforeAll(async () => {
     life = await makeLife()
     await life.startSidecar()
-    stage = await openStage(operator, server)
-    namespace = await stage.namespace()
-    await stage.client.create(Secret, {
+    environment = await openOperatorEnvironment(operator, server)
+    namespace = await environment.namespace()
+    await environment.client.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace, name: 'sidecar' },
@@ -52,12 +58,12 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
   }, 120_000)
   afterAll(async () => {
     await running.stop()
-    await stage.close()
+    await environment.close()
     await life.end()
   })
 
-  it('start, then running: its objects are made, and the database is what it says', async () => {
-    await stage.client.create(Database, {
+  it('reaches running: the dependents are created, and the database reports the same state', async () => {
+    await environment.client.create(Database, {
       apiVersion: 'db.example.com/v1alpha1',
       kind: 'Database',
       metadata: { namespace, name: 'd' },
@@ -70,9 +76,9 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
     digest = await life.redis('debug', 'digest')
   })
 
-  it('servicing: one backup, though the operator is started anew while it is being made', async () => {
-    await wish({ state: 'servicing' })
-    await stage.until(cr, ({ status }) => status?.lifecycle?.transition?.to === 'servicing')
+  it('servicing makes one backup, even if the operator restarts during it', async () => {
+    await patchSpec({ state: 'servicing' })
+    await environment.until(cr, ({ status }) => status?.lifecycle?.transition?.to === 'servicing')
     await restart()
     const { status } = await settled('running')
     expect(status?.lifecycle?.history.map(({ state }) => state)).toEqual(['start', 'running', 'servicing', 'running'])
@@ -80,33 +86,33 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
     expect(await life.beginnings()).toHaveLength(1)
   })
 
-  it('a wish that cannot be reached is refused by the server itself', async () => {
-    await expect(wish({ state: 'asleep' })).rejects.toMatchObject({ name: 'Invalid' })
+  it('the API server rejects an unreachable desired state', async () => {
+    await expect(patchSpec({ state: 'asleep' })).rejects.toMatchObject({ name: 'Invalid' })
   })
 
-  it('stopping, then ended: it is stopped by its sidecar before its objects go', async () => {
-    await wish({ state: 'ended' })
+  it('stopping, then ended: the sidecar stops the database before its dependents are deleted', async () => {
+    await patchSpec({ state: 'ended' })
     await settled('ended')
-    await stage.until(set, (found) => found === undefined)
+    await environment.until(set, (found) => found === undefined)
     await expect(life.redis('ping')).rejects.toThrow(/refused/i)
     const actions = await life.client().actions()
     expect(actions.at(-1)).toMatchObject({ name: 'stop', state: 'succeeded' })
   })
 
-  it('restored from its backup and wished to run, it holds what it held', async () => {
+  it('restored from its backup, it runs with the same data', async () => {
     const client = life.client()
     await client.start({ key: 'restore', name: 'restore', input: { source: backup(), data: life.data } })
     await followAction(client, 'restore', ({ state }) => state === 'succeeded')
-    await wish({ state: 'running' })
+    await patchSpec({ state: 'running' })
     await startRedis('kubelet-2')
     await settled('running')
     expect(await life.redis('debug', 'digest')).toBe(digest)
   })
 
-  it('deleted, it is stopped, and only then let go', async () => {
-    await stage.client.delete(Database, { namespace, name: 'd' })
-    await stage.until(
-      () => find(stage.client, Database, { namespace, name: 'd' }),
+  it('a deleted database is stopped before its finalizer is removed', async () => {
+    await environment.client.delete(Database, { namespace, name: 'd' })
+    await environment.until(
+      () => find(environment.client, Database, { namespace, name: 'd' }),
       (found) => found === undefined,
     )
     await expect(life.redis('ping')).rejects.toThrow(/refused/i)

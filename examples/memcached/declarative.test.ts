@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock/system-clock.ts'
 import { runSuite } from '../../src/simulate/declarative/suite.ts'
 import { operator } from './operator.ts'
 
-it('memcached does what its declarative tests expect', async () => {
+it('memcached passes its declarative tests', async () => {
   const folder = fileURLToPath(new URL('tests', import.meta.url))
   const results = await runSuite(folder, { clock: systemClock, load: () => Promise.resolve(operator) })
   expect(results.map(({ name, discrepancies }) => ({ name, discrepancies }))).toEqual(

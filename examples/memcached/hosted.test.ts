@@ -11,10 +11,11 @@ import type { Transport } from '../../src/transport/transport.ts'
 import { createApiServer } from '../../src/apiserver/server/api-server.ts'
 import { seededRandom } from '../../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../src/clock/virtual-clock.ts'
-import { isMusterError } from '../../src/kube/errors.ts'
+import { clientErrors } from '../../src/client/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
 import type { Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
+import { ConfigMap, Deployment, Namespace } from '../../src/kube/kinds.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import type { Operator } from '../../src/operator/operator.ts'
 import { hostOperator } from '../../src/manager/hosting/host.ts'
@@ -121,7 +122,7 @@ async function live(
   const at = await management('hosted-a')
   const ledgers = await run(at, over(at.connect().cluster))
   const ignore = (error: unknown): void => {
-    if (!isMusterError(error, 'NotFound')) throw error
+    if (!isMusterError(error, clientErrors.NotFound)) throw error
   }
   for (const step of happening) {
     const ref = to(step.name)
@@ -136,8 +137,8 @@ async function live(
   return ledgers
 }
 
-describe('an operator under other names', () => {
-  it('does what it does under its own: the ledgers are the same', async () => {
+describe('an operator with mapped names', () => {
+  it('has the same ledgers as without a name map', async () => {
     const map = hosted('a')
     const stored = (name: string) =>
       map.toCluster(Memcached, { namespace: 'default', name }) as { namespace: string; name: string }
@@ -155,12 +156,12 @@ describe('an operator under other names', () => {
     )
   })
 
-  it('has its objects where the map says, owned by what is there: the garbage collector keeps and takes them', async () => {
+  it('has its objects at the mapped names, with mapped owners: the garbage collector keeps and deletes them', async () => {
     const at = await management('hosted-a')
     await run(at, mapNames(at.connect().cluster, hosted('a')))
     await at.person.create(Memcached, cr('hosted-a', 'd-x'))
     await at.clock.advance(120_000)
-    const made = await at.person.get<Deployment>(Deployment, { namespace: 'hosted-a', name: 'd-x' })
+    const made = await at.person.get(Deployment, { namespace: 'hosted-a', name: 'd-x' })
     expect(made.metadata?.ownerReferences).toMatchObject([{ kind: 'Memcached', name: 'd-x' }])
     // Names inside the spec belong to the author and are not mapped.
     expect(made.spec?.template.spec?.containers[0]?.envFrom).toEqual([{ configMapRef: { name: 'x' } }])
@@ -169,7 +170,7 @@ describe('an operator under other names', () => {
     expect((await at.person.list(Deployment as Resource)).items).toEqual([])
   })
 
-  it('tells its Events beside the object that they are about', async () => {
+  it('records Events beside the object that they regard', async () => {
     const at = await management('hosted-a')
     await run(at, mapNames(at.connect().cluster, hosted('a')))
     await at.person.create(Memcached, cr('hosted-a', 'd-x'))
@@ -180,7 +181,7 @@ describe('an operator under other names', () => {
     expect(items[0]).toMatchObject({ involvedObject: { namespace: 'hosted-a', name: 'd-x' } })
   })
 
-  it('is refused a name outside of the map, to read or to write', async () => {
+  it('may neither read nor write a name outside the map', async () => {
     const at = await management('hosted-a')
     const { client, cache } = mapNames(at.connect().cluster, hosted('a'))
     const subscription = cache.subscribe(ConfigMap, { consumer: 'test' })
@@ -201,7 +202,7 @@ describe('an operator under other names', () => {
 })
 
 describe('two hosted clusters on one management cluster', () => {
-  it('never touch each other’s objects, and do not even hear of each other', async () => {
+  it('never touch each other’s objects, nor receive each other’s events', async () => {
     const at = await management('hosted-a', 'hosted-b')
     const maps = [hosted('a'), hosted('b')]
     checkApart(maps)

@@ -1,6 +1,6 @@
 /** The behaviour of the operator on an embedded cluster in virtual time: nothing is mocked, every request is counted. */
 import { Deployment, Pod, Secret } from '@muster-dev/muster/operator'
-import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from '@muster-dev/muster/manager'
+import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from '@muster-dev/muster/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Memcached, operator } from './operator.ts'
 
@@ -21,15 +21,15 @@ function memcached(spec: object) {
 }
 
 async function status() {
-  const { status: now } = await environment.client.get<Memcached>(Memcached, sample)
+  const { status: now } = await environment.client.get(Memcached, sample)
   const conditions = now?.conditions?.map((condition) => `${condition.type} ${condition.status} ${condition.reason}`)
   return { ...now, conditions }
 }
 
 describe('memcached', () => {
-  it('runs as many servers as asked for, and lists them', async () => {
+  it('runs as many servers as requested, and lists them', async () => {
     await open({ size: 3 })
-    const pods = await environment.client.list<Pod>(Pod, { namespace: 'default' })
+    const pods = await environment.client.list(Pod, { namespace: 'default' })
     const { nodes, conditions, observedGeneration } = await status()
     expect(new Set(nodes)).toEqual(new Set(pods.items.map(({ metadata }) => metadata.name)))
     expect(nodes).toHaveLength(3)
@@ -51,11 +51,11 @@ describe('memcached', () => {
     const before = environment.writes.length
     await environment.client.patch(Deployment, sample, { spec: { replicas: 5 } }, { type: 'merge' })
     await environment.settle(30_000)
-    expect((await environment.client.get<Deployment>(Deployment, sample)).spec?.replicas).toBe(2)
+    expect((await environment.client.get(Deployment, sample)).spec?.replicas).toBe(2)
     expect(environment.writes.slice(before).filter(({ path }) => path.includes('/deployments/'))).toHaveLength(1)
   })
 
-  it('waits for the Secret that a CR names, and says so', async () => {
+  it('waits for the Secret named in a CR, and reports it', async () => {
     await open({ passwordFrom: 'from-above' })
     expect((await status()).conditions).toEqual(['Reconciled False Waiting', 'Ready False Missing'])
     await environment.create(Secret, {
@@ -65,11 +65,11 @@ describe('memcached', () => {
       data: { password: 'c2VzYW1l' },
     })
     await environment.settle(30_000)
-    expect((await environment.client.get<Secret>(Secret, sample)).data).toEqual({ PASSWORD: 'c2VzYW1l' })
+    expect((await environment.client.get(Secret, sample)).data).toEqual({ PASSWORD: 'c2VzYW1l' })
     expect((await status()).conditions).toEqual(['Reconciled True Success', 'Ready True Ready'])
   })
 
-  it('gives up on a CR that makes no sense, until it is changed', async () => {
+  it('gives up on an invalid CR until it changes', async () => {
     await open({ passwordFrom: 'sample' })
     expect((await status()).conditions).toContain('Stalled True PasswordFromItself')
     await environment.client.patch(Memcached, sample, { spec: { passwordFrom: null } }, { type: 'merge' })
@@ -77,7 +77,7 @@ describe('memcached', () => {
     expect((await status()).conditions).toEqual(['Reconciled True Success', 'Ready True Ready'])
   })
 
-  it('asks for nothing once all is as it should be, nor after a restart', async () => {
+  it('sends no request at rest, nor after a restart', async () => {
     await open({ size: 2 })
     const asked = environment.sent.length
     await environment.clock.advance(3600_000)

@@ -11,10 +11,12 @@ import {
   Deployment,
   giveUp,
   integer,
+  labelled,
   list,
   type ObjectOf,
   optional,
   Pod,
+  referenced,
   Secret,
   string,
   type View,
@@ -38,7 +40,8 @@ export const Memcached = defineKind({
 })
 export type Memcached = ObjectOf<typeof Memcached>
 
-const labelsOf = (cr: Memcached) => ({ app: 'memcached', memcached: cr.metadata.name ?? '' })
+const labels = { app: 'memcached' }
+const labelsOf = (cr: Memcached) => ({ ...labels, memcached: cr.metadata.name })
 
 const config = defineDependent({
   for: Memcached,
@@ -100,8 +103,12 @@ function password({ metadata, spec }: Memcached, view: View): string | undefined
 
 const memcached = defineController({
   for: Memcached,
-  resources: [config, secret, deployment],
-  reads: [Pod],
+  dependents: [config, secret, deployment],
+  // As little as it needs: of all Pods those of its Deployments, of all Secrets those that CRs refer to.
+  reads: [
+    labelled(Pod, { labels }),
+    referenced(Secret, { from: Memcached, namePath: '$.spec.passwordFrom', namespacePath: '$.metadata.namespace' }),
+  ],
   check({ cr }) {
     if (cr.spec.passwordFrom === cr.metadata.name) {
       giveUp('PasswordFromItself', `spec.passwordFrom names ${cr.metadata.name}, the Secret that is made from it.`)
@@ -110,7 +117,7 @@ const memcached = defineController({
   status: ({ cr, view }) => ({
     nodes: view
       .list(Pod, { namespace: cr.metadata.namespace, labels: { matchLabels: labelsOf(cr) } })
-      .map(({ metadata }) => metadata.name ?? '')
+      .map(({ metadata }) => metadata.name)
       .toSorted(),
   }),
 })

@@ -1,27 +1,33 @@
 /** Cases for every API server: `npm test` runs them on the embedded one, `npm run test:real` on a real one. */
 import { ConfigMap, Deployment, Secret } from '@muster-dev/muster/operator'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { find, openStage, playDeployment, type Running, type Stage } from '../../test/stage.ts'
+import {
+  find,
+  openOperatorEnvironment,
+  markDeploymentReady,
+  type RunningOperator,
+  type OperatorEnvironment,
+} from '../../test/operator-environment.ts'
 import { Memcached, operator } from './operator.ts'
 
 const name = 'sample'
 const children = [ConfigMap, Secret, Deployment]
 
-let stage: Stage
+let environment: OperatorEnvironment
 let namespace: string
-let running: Running
+let running: RunningOperator
 
 beforeAll(async () => {
-  stage = await openStage(operator)
+  environment = await openOperatorEnvironment(operator)
 })
 afterAll(async () => {
   await running.stop()
-  await stage.close()
+  await environment.close()
 }, 120_000)
 beforeEach(async () => {
   await running?.stop()
-  namespace = await stage.namespace()
-  running = await stage.run(namespace)
+  namespace = await environment.namespace()
+  running = await environment.run(namespace)
 })
 
 function memcached(spec: object, called = name) {
@@ -29,9 +35,9 @@ function memcached(spec: object, called = name) {
   return { apiVersion: 'cache.example.com/v1alpha1', kind: 'Memcached', metadata, spec }
 }
 
-const cr = () => stage.client.get<Memcached>(Memcached, { namespace, name })
-const deployment = () => find(stage.client, Deployment, { namespace, name })
-const change = (spec: object) => stage.client.patch(Memcached, { namespace, name }, { spec }, { type: 'merge' })
+const cr = () => environment.client.get(Memcached, { namespace, name })
+const deployment = () => find(environment.client, Deployment, { namespace, name })
+const change = (spec: object) => environment.client.patch(Memcached, { namespace, name }, { spec }, { type: 'merge' })
 
 function conditionsOf({ metadata, status }: Memcached): readonly string[] {
   return (status?.conditions ?? []).map((condition) => {
@@ -46,27 +52,27 @@ async function untilConditions(...wanted: readonly string[]): Promise<Memcached>
     const now = await deployment()
     const { metadata, status } = now ?? {}
     if (now && status?.observedGeneration !== metadata?.generation) {
-      await playDeployment(stage.client, Deployment, { namespace, name })
+      await markDeploymentReady(environment.client, Deployment, { namespace, name })
     }
     return await cr()
   }
-  return await stage.until(look, (now) => JSON.stringify(conditionsOf(now)) === JSON.stringify(wanted))
+  return await environment.until(look, (now) => JSON.stringify(conditionsOf(now)) === JSON.stringify(wanted))
 }
 
 const atRest = ['Reconciled True Success', 'Ready True Ready']
 
 async function createAndSettle(spec: object): Promise<Memcached> {
-  await stage.client.create(Memcached, memcached(spec))
+  await environment.client.create(Memcached, memcached(spec))
   const settled = await untilConditions(...atRest)
   await running.idle()
   return settled
 }
 
 describe('memcached', { timeout: 60_000 }, () => {
-  it('makes what a CR asks for, each with its owner, and reports', async () => {
+  it('creates the dependents of a CR with owner references, and reports status', async () => {
     const { metadata } = await createAndSettle({ size: 2 })
     for (const kind of [ConfigMap, Deployment]) {
-      const child = await find(stage.client, kind, { namespace, name })
+      const child = await find(environment.client, kind, { namespace, name })
       expect(child?.metadata.ownerReferences).toEqual([
         {
           apiVersion: 'cache.example.com/v1alpha1',
@@ -78,9 +84,9 @@ describe('memcached', { timeout: 60_000 }, () => {
         },
       ])
     }
-    expect(await find(stage.client, Secret, { namespace, name })).toBeUndefined()
+    expect(await find(environment.client, Secret, { namespace, name })).toBeUndefined()
     expect((await deployment())?.spec?.replicas).toBe(2)
-    const { status } = await stage.until(cr, (now) => now.status?.nodes?.length === 2)
+    const { status } = await environment.until(cr, (now) => now.status?.nodes?.length === 2)
     expect(status).toMatchObject({ nodes: ['sample-0', 'sample-1'], observedGeneration: 1 })
     expect(running.sent.filter((answer) => answer.status >= 400)).toEqual([])
   })
@@ -89,10 +95,10 @@ describe('memcached', { timeout: 60_000 }, () => {
     await createAndSettle({ size: 1 })
     await change({ size: 3 })
     await untilConditions(...atRest)
-    await stage.until(cr, (now) => now.status?.nodes?.length === 3)
+    await environment.until(cr, (now) => now.status?.nodes?.length === 3)
     await change({ size: 0 })
     await untilConditions(...atRest)
-    const { status } = await stage.until(cr, (now) => now.status?.nodes?.length === 0)
+    const { status } = await environment.until(cr, (now) => now.status?.nodes?.length === 0)
     expect(status?.observedGeneration).toBe(3)
     expect((await deployment())?.spec?.replicas).toBe(0)
   })
@@ -100,8 +106,8 @@ describe('memcached', { timeout: 60_000 }, () => {
   it('corrects drift with one write', async () => {
     await createAndSettle({ size: 2 })
     const before = running.writes().length
-    await stage.client.patch(Deployment, { namespace, name }, { spec: { replicas: 5 } }, { type: 'merge' })
-    await stage.until(deployment, (now) => now?.spec?.replicas === 2)
+    await environment.client.patch(Deployment, { namespace, name }, { spec: { replicas: 5 } }, { type: 'merge' })
+    await environment.until(deployment, (now) => now?.spec?.replicas === 2)
     await untilConditions(...atRest)
     await running.idle()
     const applied = running
@@ -113,7 +119,7 @@ describe('memcached', { timeout: 60_000 }, () => {
     expect(entries.find(({ operation }) => operation === 'corrected')?.fields).toEqual(['spec.replicas'])
   })
 
-  it('leaves alone what others add', async () => {
+  it('keeps fields of other field managers', async () => {
     await createAndSettle({ size: 1 })
     const foreign = {
       metadata: { labels: { team: 'blue' }, annotations: { 'example.com/note': 'by hand' } },
@@ -122,7 +128,7 @@ describe('memcached', { timeout: 60_000 }, () => {
         template: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } },
       },
     }
-    await stage.client.apply(
+    await environment.client.apply(
       Deployment,
       { apiVersion: 'apps/v1', kind: 'Deployment', ...foreign, metadata: { ...foreign.metadata, namespace, name } },
       { fieldManager: 'somebody' },
@@ -142,55 +148,58 @@ describe('memcached', { timeout: 60_000 }, () => {
     expect(now?.spec?.template.spec?.containers.map((container) => container.name)).toEqual(['memcached', 'proxy'])
   })
 
-  it('waits for a Secret that comes later', async () => {
-    await stage.client.create(Memcached, memcached({ passwordFrom: 'from-above' }))
+  it('waits for a Secret that is created later', async () => {
+    await environment.client.create(Memcached, memcached({ passwordFrom: 'from-above' }))
     await untilConditions('Reconciled False Waiting', 'Ready False Missing')
     expect(await deployment()).toBeUndefined()
-    await stage.client.create(Secret, {
+    await environment.client.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace, name: 'from-above' },
       data: { password: 'c2VzYW1l' },
     })
     await untilConditions(...atRest)
-    expect((await find(stage.client, Secret, { namespace, name }))?.data).toEqual({ PASSWORD: 'c2VzYW1l' })
+    expect((await find(environment.client, Secret, { namespace, name }))?.data).toEqual({ PASSWORD: 'c2VzYW1l' })
   })
 
   it('writes nothing after a restart', async () => {
     await createAndSettle({ size: 2 })
-    await stage.until(cr, (now) => now.status?.nodes?.length === 2)
+    await environment.until(cr, (now) => now.status?.nodes?.length === 2)
     await running.stop()
-    running = await stage.run(namespace)
+    running = await environment.run(namespace)
     await running.idle()
     expect(running.ledgers).toHaveLength(1)
     expect(running.sent.filter(({ method }) => method !== 'GET')).toEqual([])
   })
 
-  it('makes a child again that a person deleted', async () => {
+  it('recreates a deleted dependent', async () => {
     await createAndSettle({ size: 1 })
     const old = await deployment()
-    await stage.client.delete(Deployment, { namespace, name })
-    const made = await stage.until(deployment, (now) => now !== undefined && now.metadata.uid !== old?.metadata.uid)
+    await environment.client.delete(Deployment, { namespace, name })
+    const made = await environment.until(
+      deployment,
+      (now) => now !== undefined && now.metadata.uid !== old?.metadata.uid,
+    )
     expect(made?.spec?.replicas).toBe(1)
     await untilConditions(...atRest)
   })
 
-  it('lets go of a CR that is deleted, and starts anew with one of the same name', async () => {
+  it('finalizes a deleted CR, and starts again with a new CR of the same name', async () => {
     const { metadata } = await createAndSettle({ size: 1 })
     const before = running.writes().length
-    await stage.client.delete(Memcached, { namespace, name })
-    await stage.until(
-      () => find(stage.client, Memcached, { namespace, name }),
+    await environment.client.delete(Memcached, { namespace, name })
+    await environment.until(
+      () => find(environment.client, Memcached, { namespace, name }),
       (now) => now === undefined,
     )
     await running.idle()
     expect(running.writes().slice(before)).toEqual([])
-    await stage.client.create(Memcached, memcached({ size: 2 }))
+    await environment.client.create(Memcached, memcached({ size: 2 }))
     // Acts as the garbage collector where there is none.
     for (const kind of children) {
-      const child = await find(stage.client, kind, { namespace, name })
+      const child = await find(environment.client, kind, { namespace, name })
       if (child?.metadata.ownerReferences?.[0]?.uid !== metadata.uid) continue
-      await stage.client.delete(kind, { namespace, name })
+      await environment.client.delete(kind, { namespace, name })
     }
     const anew = await untilConditions(...atRest)
     expect(anew.metadata.uid).not.toBe(metadata.uid)
@@ -201,13 +210,13 @@ describe('memcached', { timeout: 60_000 }, () => {
   it('brings 1,000 CRs to rest with three writes each, and writes nothing after a restart', async () => {
     const count = 1000
     const names = Array.from({ length: count }, (_, index) => `sample-${index}`)
-    await Promise.all(names.map((each) => stage.client.create(Memcached, memcached({ size: 1 }, each))))
+    await Promise.all(names.map((each) => environment.client.create(Memcached, memcached({ size: 1 }, each))))
     const seen = async () => {
       await running.idle()
       return new Set(running.ledgers.map(({ key }) => key)).size
     }
-    await stage.until(seen, (found) => found === count)
-    const { items } = await stage.client.list<Memcached>(Memcached, { namespace })
+    await environment.until(seen, (found) => found === count)
+    const { items } = await environment.client.list(Memcached, { namespace })
     expect(items.filter((item) => conditionsOf(item).includes('Reconciled True Success'))).toHaveLength(count)
     const written = Map.groupBy(running.writes(), ({ method, path, status }) => {
       return `${method} ${
@@ -223,7 +232,7 @@ describe('memcached', { timeout: 60_000 }, () => {
       'PATCH memcacheds/NAME/status 200': count,
     })
     await running.stop()
-    running = await stage.run(namespace)
+    running = await environment.run(namespace)
     await running.idle()
     expect(running.ledgers).toHaveLength(count)
     expect(running.sent.filter(({ method }) => method !== 'GET')).toEqual([])
