@@ -1,8 +1,8 @@
-/** Certificates for tests: as the product makes them, on this machine's clock, and expired on demand. */
+/** Certificates for tests: created by product code, with the system clock, and expired on request. */
 import { generateKeyPairSync } from 'node:crypto'
 import { type Certificate, createCertificateAuthority } from '../src/pki/certificate-authority.ts'
 
-/** PEM, as files and kubeconfigs hold them. */
+/** PEM, as in files and kubeconfigs. */
 export type PemPair = Certificate
 
 export interface CertificateRequest {

@@ -1,4 +1,4 @@
-/** An embedded cluster in virtual time with a client beside it, for tests. */
+/** An embedded cluster in virtual time with a client, for tests. */
 import { seededRandom } from '../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../src/clock/virtual-clock.ts'
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../src/apiserver/server/api-server.ts'
@@ -50,7 +50,7 @@ export interface Embedded {
   readonly clock: VirtualClock
   readonly server: ApiServer
   readonly client: Client
-  /** A request as it goes over the wire, and its answer. */
+  /** A request on the wire, and its response. */
   readonly raw: (method: Method, path: string, options?: RawOptions) => Promise<RawAnswer>
 }
 
@@ -103,7 +103,7 @@ export function widget(name: string, spec: object = {}, metadata: object = {}): 
   return { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name, namespace: 'default', ...metadata }, spec }
 }
 
-/** A CRD with a status and a scale, a default, and a place for unknown fields. */
+/** A CRD with a status and a scale, a default, and a field that preserves unknown fields. */
 export function widgetCrd(): UntypedObject {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -149,7 +149,7 @@ export interface Watcher {
   /** `ADDED a`, `BOOKMARK`, … */
   readonly events: string[]
   readonly raw: WatchEvent[]
-  /** Set when the stream ended by itself. */
+  /** Set when the server ended the stream. */
   readonly ended: () => boolean
   stop(): void
 }

@@ -1,11 +1,11 @@
 /**
- * The operators of the examples. Their files are compiled under rules of their own (examples/tsconfig.json), so they are
- * loaded and not imported.
+ * The operators of the examples. Their files have their own compiler options (examples/tsconfig.json), so they are
+ * loaded dynamically.
  */
 import { readFile } from 'node:fs/promises'
 import type { JsonObject } from '../src/kube/json.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
-import { readYaml, readYamlDocuments } from '../src/kube/yaml.ts'
+import { readYaml, readYamlDocuments } from '../src/kube/yaml/yaml.ts'
 import type { Operator } from '../src/operator/operator.ts'
 import type { MakeOutside } from '../src/simulate/faults/run.ts'
 
@@ -17,22 +17,22 @@ async function load(name: string): Promise<Operator> {
   return operator
 }
 
-/** What the simulator is given with an example. */
+/** The inputs of the simulator for an example. */
 export interface Staging {
   readonly sample: readonly UntypedObject[]
   readonly outside: MakeOutside
-  readonly scenes: Readonly<Record<string, readonly JsonObject[]>>
+  readonly scenarios: Readonly<Record<string, readonly JsonObject[]>>
 }
 
 export async function databaseStaging(): Promise<Staging> {
   const { outside } = (await import(/* @vite-ignore */ placeOf('database/outside.ts').href)) as Pick<Staging, 'outside'>
-  const [sample, scenes] = await Promise.all(
-    ['sample', 'scenes'].map((name) => readFile(placeOf(`database/${name}.yaml`), 'utf8')),
+  const [sample, scenarios] = await Promise.all(
+    ['sample', 'scenarios'].map((name) => readFile(placeOf(`database/${name}.yaml`), 'utf8')),
   )
   return {
     sample: readYamlDocuments(sample!) as unknown as Staging['sample'],
     outside,
-    scenes: readYaml(scenes!) as unknown as Staging['scenes'],
+    scenarios: readYaml(scenarios!) as unknown as Staging['scenarios'],
   }
 }
 

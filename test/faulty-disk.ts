@@ -1,6 +1,6 @@
 /**
- * A disk for tests whose plug can be pulled. What was written and not synced may be lost from any byte on; what was
- * synced stays. It can also run full.
+ * A disk for tests with power failures. Written but unsynced data may be lost from any byte on; synced data stays. It
+ * can also be full.
  */
 import type { Disk, DiskFile } from '../src/apiserver/storage/journal/disk.ts'
 
@@ -10,11 +10,11 @@ interface File {
 }
 
 export interface FaultyDisk extends Disk {
-  /** Bytes that may still be written before there is no room. */
+  /** Bytes that can still be written before the disk is full. */
   room: number
-  /** Whether even cutting a file fails. */
+  /** Whether even truncating a file fails. */
   isStuck: boolean
-  /** What a new process finds: of the bytes that were not synced, `keep` (0 to 1) of each file are there. */
+  /** The files that a new process finds: of the unsynced bytes, the fraction `keep` (0 to 1) of each file remains. */
   afterCrash(keep: number): FaultyDisk
   /** The bytes of a file, to damage them. */
   raw(name: string): Buffer

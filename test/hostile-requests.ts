@@ -1,6 +1,6 @@
 /**
- * Requests that nobody means well with, by chance: every resource, every method, bodies that fit no kind or fit it and
- * are absurd, patches, selectors, paths, headers and credentials of all sorts. A seed gives the same requests each time.
+ * Random malicious requests: every resource, every method, bodies that match no kind or match it with absurd values,
+ * patches, selectors, paths, headers and credentials of all sorts. Deterministic for a seed.
  */
 import { seededRandom } from '../src/clock/random.ts'
 import type { Method, TransportRequest } from '../src/transport/transport.ts'
@@ -8,16 +8,16 @@ import { builtinDefinitions, type BuiltinResource, builtinResources } from '../s
 import { type Json, type JsonObject, stringifyJson } from '../src/kube/json.ts'
 import { formatApiVersion } from '../src/kube/kind.ts'
 import { encodeProtobuf } from '../src/kube/protobuf/encode.ts'
-import { writeYaml } from '../src/kube/yaml.ts'
+import { writeYaml } from '../src/kube/yaml/yaml.ts'
 import { anyJson, type Chance, chanceOf, hostileKeys, hostileTexts, mutated, valueFor } from './hostile-values.ts'
 import { clusterKinds } from './real/differential/kinds-cluster.ts'
 import { coreKinds } from './real/differential/kinds-core.ts'
 import { workloadKinds } from './real/differential/kinds-workload.ts'
 
-/** Told in every request that carries one, and to be in no answer. */
+/** Sent in every request with credentials, and forbidden in every response. */
 export const secretToken = 'tok-5f3a9c-do-not-tell'
 
-/** A kind, where its objects are, and an object of it that a server takes. */
+/** A kind, its path, and a valid object of it. */
 interface Target {
   readonly apiVersion: string
   readonly kind: string
@@ -48,7 +48,7 @@ function targets(): readonly Target[] {
 
 const names = ['a', 'b']
 
-/** What makes the cluster worth attacking: a valid object of every kind that has a template. */
+/** The initial content of the cluster: a valid object of every kind that has a template. */
 export function groundwork(): readonly TransportRequest[] {
   return targets().flatMap(({ apiVersion, kind, base, template }) =>
     template ? [send('POST', base, { apiVersion, kind, metadata: { name: 'a' }, ...template })] : [],
@@ -62,7 +62,7 @@ function send(method: Method, path: string, body: Json): TransportRequest {
 export function* hostileRequests(seed: number, count: number): Generator<TransportRequest> {
   const chance = chanceOf(seededRandom(seed))
   const all = targets()
-  // Kinds with an object to change are where most of the code is.
+  // Most of the code is about kinds with an object to change.
   const worthy = all.filter(({ template }) => template)
   for (let made = 0; made < count; made++) {
     const target = chance.in(0.6) ? chance.pick(worthy) : chance.pick(all)
@@ -89,7 +89,7 @@ const attacks: readonly Attack[] = [
   absurdPath,
 ]
 
-/** An object of the kind; valid, nearly valid, absurd, or of another shape. */
+/** An object of the kind: valid, nearly valid, absurd, or of another type. */
 function objectOf(chance: Chance, { apiVersion, kind, template, resource }: Target, name: string): Json {
   const metadata = { name, ...(chance.in(0.3) && (metadataOf(chance) as object)) }
   const whole = { apiVersion, kind, metadata }
@@ -140,7 +140,7 @@ function patchOf(chance: Chance, target: Target): Json {
   if (chance.in(0.2)) return anyJson(chance, 5)
   const object = objectOf(chance, target, 'a')
   if (!chance.in(0.3) || typeof object !== 'object' || object === null) return object
-  // The words of strategic patches in places where nobody expects them.
+  // Directives of strategic patches in unexpected places.
   const words = ['replace', 'merge', 'delete', 'odd']
   return mutated(
     chance,
@@ -196,7 +196,7 @@ function absurdApply(chance: Chance, target: Target): TransportRequest {
   return { method: 'PATCH', path, headers: { 'content-type': 'application/apply-patch+yaml' }, body }
 }
 
-/** Not everything that is JSON can be said in YAML. */
+/** Not all JSON is valid YAML. */
 function yamlOf(value: Json): string {
   try {
     return writeYaml(value)
@@ -334,7 +334,7 @@ function absurdDelete(chance: Chance, { base }: Target): TransportRequest {
   const definitions = builtinDefinitions()
   const how = { definitions, wrong: chance.pick([0, 0.1]), full: 0.3 }
   const options = valueFor(chance, definitions['io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'], how)
-  // Whole collections go seldom: little would be left to attack.
+  // Collections are deleted rarely, to keep objects.
   const isAll = chance.in(0.02)
   const path = `${base}${isAll ? '' : `/${chance.in(0.7) ? 'b' : nameInPath(chance)}`}${queryOf(chance, [...writeQueries, ...readQueries])}`
   return chance.in(0.3) ? { method: 'DELETE', path, headers: {} } : send('DELETE', path, options)
@@ -358,7 +358,7 @@ const contentTypes = [
   '__proto__',
 ]
 
-/** Bodies that are no objects, whatever their type says. */
+/** Bodies that are not objects, whatever their media type. */
 function brokenBody(chance: Chance, target: Target): TransportRequest {
   const method = chance.pick<Method>(['POST', 'PUT', 'PATCH', 'DELETE'])
   const path = method === 'POST' ? target.base : `${target.base}/a`
@@ -378,7 +378,7 @@ function broken(chance: Chance, text: string): string | Uint8Array {
     case 3:
       return ''
     case 4: {
-      // Anything at all, in the middle of what was fine.
+      // Any bytes in the middle of valid ones.
       const at = chance.below(bytes.length)
       return Buffer.concat([bytes.subarray(0, at), Buffer.from([chance.below(256)]), bytes.subarray(at + 1)])
     }
@@ -418,14 +418,14 @@ export const yamlBombs: readonly string[] = [
   '__proto__: {polluted: true}\nconstructor: {prototype: {polluted: true}}\n<<: {__proto__: {polluted: true}}\n',
 ]
 
-/** The server's own encoding: cut, and with bytes turned over. */
+/** Protobuf: truncated, and with flipped bytes. */
 function protobufBody(chance: Chance, target: Target): TransportRequest {
   const { apiVersion, kind, base, template = {} } = target
   let bytes = Buffer.alloc(0)
   try {
     bytes = Buffer.from(encodeProtobuf({ apiVersion, kind, metadata: { name: 'b' }, ...template }) ?? [])
   } catch {
-    // A kind that protobuf has no words for.
+    // A kind without protobuf.
   }
   for (let count = chance.below(8); count > 0 && bytes.length > 0; count--)
     bytes[chance.below(bytes.length)] = chance.below(256)
@@ -507,7 +507,7 @@ function absurdPath(chance: Chance): TransportRequest {
   return { ...send(method, whole, anyJson(chance)), headers: { 'content-type': chance.pick(contentTypes) } }
 }
 
-/** Headers that somebody adds to any request at all. */
+/** Headers that may be added to any request. */
 function withNoise(chance: Chance, request: TransportRequest): TransportRequest {
   if (!chance.in(0.15)) return request
   return { ...request, headers: { ...request.headers, ...chance.pick(noises)(chance) } }

@@ -1,12 +1,14 @@
 /**
- * A small API server for tests of the watch engine, made to misbehave: it knows the truth (objects, versions,
- * history) and lies, stalls and breaks on demand. One resource, in process, on the clock it is given.
+ * A small API server for tests of the watch engine that misbehaves on request: it knows the true state (objects,
+ * versions, history) and lies, stalls and fails. One resource, in process, with the given clock.
  */
 import type { Clock } from '../src/clock/clock.ts'
 import type { Handler } from '../src/transport/transport.ts'
 import type { TransportRequest, TransportResponse } from '../src/transport/transport.ts'
-import { isReleased } from '../src/kube/deletion.ts'
-import { MusterError } from '../src/kube/errors.ts'
+import { isReleased } from '../src/kube/meta/deletion.ts'
+import { clientErrors } from '../src/client/errors.ts'
+import { transportErrors } from '../src/transport/errors.ts'
+import { MusterError } from '../src/kube/muster-error.ts'
 import type { ObjectMeta } from '../src/kube/object.ts'
 
 export interface Thing {
@@ -20,11 +22,11 @@ interface HistoryEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly version: number
   readonly object: Thing
-  /** Before it. */
+  /** The state before it. */
   readonly previous: Thing | undefined
 }
 
-/** What the next requests meet. Return undefined to answer honestly. */
+/** The behaviour of the next requests. Return undefined for a correct response. */
 export type Fault = (request: {
   readonly path: string
   readonly isWatch: boolean
@@ -36,19 +38,19 @@ export type FaultAnswer =
   | { readonly kind: 'refuse' }
   | { readonly kind: 'never' }
   | { readonly kind: 'slow'; readonly ms: number }
-  /** A list answer cut off in the middle of its text. */
+  /** A list response truncated in the middle. */
   | { readonly kind: 'half' }
 
 export interface OpenWatch {
-  /** Sends raw text, whatever it is. */
+  /** Sends raw text. */
   raw(text: string): void
-  /** Ends the stream as a server does in peace. */
+  /** Ends the stream regularly. */
   end(): void
-  /** Cuts the connection, after half of an event if `midObject`. */
+  /** Breaks the connection, in the middle of an event if `midObject`. */
   cut(midObject?: boolean): void
-  /** Keeps the stream open but sends nothing any more. */
+  /** Keeps the stream open without sending anything. */
   mute(): void
-  /** Holds back what is to be sent, until the function it returns is called. */
+  /** Delays sending until the returned function is called. */
   delay(): () => void
   readonly startedAt: string
 }
@@ -62,15 +64,15 @@ export interface HostileServer extends Handler {
   readonly watches: readonly OpenWatch[]
   readonly requests: { lists: number; watches: number; writes: number }
   readonly version: number
-  /** Forgets history up to now: watches from before get 410. */
+  /** Compacts the history: watches from before get 410. */
   compact(): void
-  /** The state now, to go back to. */
+  /** The current state, to restore later. */
   snapshot(): () => void
   /** Sends a bookmark to every open watch. */
   bookmark(): void
-  /** When false, answers 400 to streaming lists. */
+  /** When false, responds with 400 to streaming lists. */
   streamsLists: boolean
-  /** Called before the answer of a write leaves, after the write took effect. */
+  /** Called before the response of a write is sent, after the write took effect. */
   beforeAnswer: (() => Promise<void> | void) | undefined
 }
 
@@ -168,7 +170,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     if (isWatch) requests.watches++
     else requests.lists++
     const fault = server.fault?.({ path: request.path, isWatch, query })
-    if (fault?.kind === 'refuse') throw new MusterError('Unreachable', 'server:443 refuses connections.')
+    if (fault?.kind === 'refuse') throw new MusterError(clientErrors.Unreachable, 'server:443 refuses connections.')
     if (fault?.kind === 'never') return await never(request.signal)
     if (fault?.kind === 'slow') await clock.sleep(fault.ms, request.signal)
     if (fault?.kind === 'status') return failure(fault.code, fault.reason, fault.retryAfter)
@@ -201,7 +203,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     const live = objects.get(key)
     const metadata = { ...live?.metadata, ...body.metadata, name: name ?? body.metadata?.name ?? '', namespace }
     const wanted: Thing = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...live?.data, ...body.data } }
-    // As a real server does: what was released is answered with as it would have been, at the version before.
+    // As a real server does: a removed object is returned at its previous version.
     if (isReleased(wanted)) server.remove(metadata.name, namespace)
     const next = isReleased(wanted) ? wanted : store(wanted)
     await server.beforeAnswer?.()
@@ -261,12 +263,12 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
       startedAt,
       raw: send,
       event(event) {
-        // A server cannot tell what it has not reached: a watch from the future hears nothing until then.
+        // A server cannot know versions that it has not reached: a watch from the future is silent until then.
         if (event.version <= from) return
         const is = event.type !== 'DELETED' && isSelected(event.object, selection)
         const was = event.previous !== undefined && isSelected(event.previous, selection)
         if (is) send(eventLine(was ? 'MODIFIED' : 'ADDED', event.object))
-        // What leaves a selection is told as deleted, as it was, at the version of the change.
+        // An object that leaves a selection is reported as deleted in its old state, at the version of the change.
         else if (was) send(eventLine('DELETED', withVersion(event.previous, event.version)))
       },
       end() {
@@ -276,7 +278,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
       cut(midObject = false) {
         finish()
         if (midObject) stream.push(eventLine('MODIFIED', [...objects.values()][0] ?? emptyThing).slice(0, 60))
-        stream.fail(new MusterError('ConnectionLost', 'the connection was cut.'))
+        stream.fail(new MusterError(transportErrors.ConnectionLost, 'the connection was cut.'))
       },
       mute() {
         isMuted = true
@@ -366,7 +368,7 @@ function failure(code: number, reason: string, retryAfter?: number): TransportRe
 
 async function* once(text: string, isCut: boolean): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)
-  if (isCut) throw new MusterError('ConnectionLost', 'the connection was cut.')
+  if (isCut) throw new MusterError(transportErrors.ConnectionLost, 'the connection was cut.')
 }
 
 function never(signal: AbortSignal | undefined): Promise<TransportResponse> {
@@ -382,7 +384,7 @@ interface TextStream {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Text pushed on one side, bytes pulled on the other. */
+/** Text written on one side, bytes read on the other. */
 function textStream(): TextStream {
   const chunks: Uint8Array[] = []
   let ended: { readonly error?: Error } | undefined

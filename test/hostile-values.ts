@@ -1,6 +1,6 @@
 /**
- * Values that nobody means well with, by chance: objects that fit a schema and make no sense, and objects that do not
- * fit. What a seed gives is the same every time.
+ * Random malicious values: objects that match a schema with absurd content, and objects that do not match.
+ * Deterministic for a seed.
  */
 import type { Random } from '../src/clock/random.ts'
 import { isJsonObject, type Json, type JsonObject } from '../src/kube/json.ts'
@@ -8,9 +8,9 @@ import { type Definitions, resolveSchema, type Schema } from '../src/kube/schema
 
 export interface Chance {
   pick<T>(items: readonly T[]): T
-  /** A whole number below. */
+  /** An integer below the bound. */
   below(limit: number): number
-  /** True in this share of cases. */
+  /** True with this probability. */
   in(share: number): boolean
 }
 
@@ -19,7 +19,7 @@ export function chanceOf(random: Random): Chance {
   return { below, pick: (items) => items[below(items.length)]!, in: (share) => random.next() < share }
 }
 
-/** Keys that are something else to JavaScript, or to whoever joins paths. */
+/** Keys with a special meaning in JavaScript, or in joined paths. */
 export const hostileKeys: readonly string[] = [
   '__proto__',
   'constructor',
@@ -151,7 +151,7 @@ const hostileNumbers: readonly (number | bigint)[] = [
   5e-324,
 ]
 
-/** What a decoder takes where it wants more than text. */
+/** Strings that a decoder accepts for formats beyond text. */
 const fittingTexts: ReadonlyMap<string, readonly string[]> = new Map([
   ['byte', ['YQ==', '', 'AAEC', 'eyJhdXRocyI6IHt9fQ==', '////']],
   [
@@ -205,20 +205,20 @@ function anyKey(chance: Chance): string {
     : chance.pick(['a', 'b', 'name', 'spec', 'metadata', 'example.com/x'])
 }
 
-/** Own members, whatever they are called. */
+/** Own members, whatever their names. */
 function membersOf(entries: readonly (readonly [string, Json])[]): JsonObject {
   return Object.fromEntries(entries)
 }
 
 export interface Misfit {
   readonly definitions: Definitions
-  /** The share of values that do not fit their schema. */
+  /** The fraction of values that do not match their schema. */
   readonly wrong: number
-  /** The share of members that are there. */
+  /** The fraction of members that are present. */
   readonly full: number
 }
 
-/** A value for a schema: of the right shape, but for the share that is not, and of no sense. */
+/** A value for a schema: of the right type, except for the given fraction, with random content. */
 export function valueFor(chance: Chance, declared: Schema | undefined, how: Misfit, depth = 7): Json {
   if (chance.in(how.wrong)) return anyJson(chance, 2)
   const schema = resolveSchema(declared, how.definitions)
@@ -244,7 +244,7 @@ export function valueFor(chance: Chance, declared: Schema | undefined, how: Misf
   }
 }
 
-/** Mostly one that a 32-bit field takes: others do not get past the decoder. */
+/** Mostly one that fits 32 bits: the decoder rejects others. */
 function integer(chance: Chance): number | bigint {
   return chance.in(0.9)
     ? chance.pick([0, 1, -1, 2, 3, 30, 80, 255, 65_536, 2_147_483_647, -2_147_483_648])
@@ -268,7 +268,7 @@ function objectFor(chance: Chance, schema: Schema, how: Misfit, depth: number): 
   return chance.in(0.5) ? {} : membersOf([[anyKey(chance), anyJson(chance, 2)]])
 }
 
-/** The value with a few places of it turned into something else. */
+/** The value with a few parts replaced. */
 export function mutated(chance: Chance, value: Json, changes: number): Json {
   let result = value
   for (let count = 0; count < changes; count++) result = mutatedOnce(chance, result)
@@ -277,7 +277,7 @@ export function mutated(chance: Chance, value: Json, changes: number): Json {
 
 function mutatedOnce(chance: Chance, value: Json): Json {
   if (typeof value === 'object' ? value === null || chance.in(0.08) : chance.in(0.3)) return anyJson(chance, 2)
-  // Of the right type, and nothing else about it right: this gets past the decoder.
+  // Of the right type and otherwise invalid: this passes the decoder.
   if (typeof value === 'string') return chance.pick(hostileTexts)
   if (typeof value === 'boolean') return !value
   if (typeof value !== 'object') return integer(chance)

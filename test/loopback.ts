@@ -1,6 +1,6 @@
 /**
- * Servers on loopback for tests of the transport: real sockets, real TLS, behaviour as bad as a test needs it.
- * Everything that is started here ends with the test that started it.
+ * Servers on loopback for tests of the transport: real sockets, real TLS, and any misbehaviour that a test needs. All
+ * of them end with the test that started them.
  */
 import { once } from 'node:events'
 import {
@@ -25,7 +25,7 @@ export const serverPair: PemPair = ca.issue({
   server: true,
 })
 
-/** Listens on a free port; the test's end closes it and cuts every connection. Returns the port. */
+/** Listens on a free port; the end of the test closes it and all connections. Returns the port. */
 export async function listen(server: Server): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -44,9 +44,9 @@ export async function listen(server: Server): Promise<number> {
 
 export interface Http2Server {
   readonly url: string
-  /** Those that are open, oldest first. */
+  /** The open ones, oldest first. */
   readonly sessions: Set<ServerHttp2Session>
-  /** Every session there ever was. */
+  /** Every session so far. */
   readonly seen: ServerHttp2Session[]
 }
 
@@ -69,13 +69,13 @@ export async function startHttp2(onStream: OnStream, options: SecureServerOption
   return { url: `https://127.0.0.1:${await listen(server)}`, sessions, seen }
 }
 
-/** Answers every request with a head and a first line, and keeps the stream open: a watch. */
+/** Responds to every request with a head and a first line, and keeps the stream open: a watch. */
 export const watchHandler: OnStream = (stream) => {
   stream.respond({ ':status': 200 })
   stream.write('first\n')
 }
 
-/** Answers every request with its own path. */
+/** Responds to every request with its path. */
 export const echoHandler: OnStream = (stream, headers) => {
   stream.respond({ ':status': 200, 'content-type': 'text/plain' })
   stream.end(headers[':path'])
@@ -107,12 +107,12 @@ export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Lets the event loop turn until `condition` holds; a test that waits in vain runs into its own time-out. */
+/** Runs the event loop until `condition` holds; otherwise the test times out. */
 export async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
-/** What a promise fails with. */
+/** The error of a rejected promise. */
 export async function failure(promise: Promise<unknown>): Promise<Error> {
   try {
     await promise

@@ -1,11 +1,11 @@
-/** A machine made of data: its files, environment and programs are what a test says, and change when it says so. */
+/** A machine as data: its files, environment and programs are set by the test. */
 import type { Finished, Machine, CredentialProgram, WebAnswer, WebRequest } from '../src/client/credentials/machine.ts'
 
 export interface MemoryMachine extends Machine {
-  /** By path. An `Error` is what reading it fails with. */
+  /** By path. An `Error` is thrown by reading it. */
   readonly files: Map<string, string | Error>
   readonly env: Record<string, string | undefined>
-  /** What was asked of it, in order. */
+  /** Its calls, in order. */
   readonly runs: CredentialProgram[]
   readonly requests: WebRequest[]
   readonly reads: string[]

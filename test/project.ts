@@ -1,4 +1,4 @@
-/** A new operator project as `muster init` makes it, in a folder of its own, installed without a registry. */
+/** A new operator project created by `muster init` in a temporary folder, installed without a registry. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,19 +14,19 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** An empty folder, until the test ends. */
+/** An empty folder, removed when the test ends. */
 export async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'muster-project-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The command line, as `bin/muster` starts it. */
+/** The command line, as started by `bin/muster`. */
 export function muster(folder: string, ...words: readonly string[]): Promise<Ended> {
   return node(folder, path.join(root, 'src', 'cli', 'main.ts'), ...words)
 }
 
-/** What `npm install` does, from what the checkout has. */
+/** The effect of `npm install`, from the checkout's packages. */
 export async function install(project: string): Promise<void> {
   const modules = path.join(project, 'node_modules')
   await mkdir(path.join(modules, '@types'), { recursive: true })
@@ -35,7 +35,7 @@ export async function install(project: string): Promise<void> {
   await symlink(path.join(root, 'node_modules', '@types', 'node'), path.join(modules, '@types', 'node'))
 }
 
-/** What `npm test` does in a project: types first, then the tests. */
+/** The effect of `npm test` in a project: types first, then the tests. */
 export async function check(project: string): Promise<Ended> {
   const types = await run(project, path.join(root, 'node_modules', '.bin', 'tsc'))
   return types.code === 0 ? await muster(project, 'node', '--test') : types
@@ -46,7 +46,7 @@ function node(folder: string, ...words: readonly string[]): Promise<Ended> {
 }
 
 function run(folder: string, program: string, ...words: readonly string[]): Promise<Ended> {
-  // Tests of a project that run within tests would else report to the wrong one.
+  // Nested test runs would otherwise report to the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   return new Promise((resolve) => {
     execFile(program, words, { cwd: folder, env }, (error, stdout, stderr) => {

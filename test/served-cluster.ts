@@ -1,4 +1,4 @@
-/** An embedded cluster on loopback, for programs: a kubeconfig leads to it, and what is asked of it is written down. */
+/** An embedded cluster on loopback, for programs: with a kubeconfig and a record of requests. */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -9,11 +9,11 @@ import { stringifyJson } from '../src/kube/json.ts'
 
 export interface ServedCluster {
   readonly url: string
-  /** A file. Its user may do everything. */
+  /** The path of a kubeconfig of an administrator. */
   readonly kubeconfig: string
-  /** What clients must trust, in PEM. */
+  /** The CA certificate, in PEM. */
   readonly ca: string
-  /** `GET /api/v1/…`, each request in turn, without its query. */
+  /** `GET /api/v1/…`, each request in order, without its query. */
   readonly asked: readonly string[]
 }
 
@@ -23,9 +23,9 @@ export async function servedCluster(folder: string): Promise<ServedCluster> {
   const asked: string[] = []
   const listener = await startListener(
     {
-      handle: async (request, peer) => {
+      handle: async (request, ...rest) => {
         asked.push(`${request.method} ${request.path.split('?')[0]}`)
-        return await server.handle(request, peer)
+        return await server.handle(request, ...rest)
       },
       endWatches: () => server.endWatches(),
     },

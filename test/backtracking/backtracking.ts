@@ -1,32 +1,33 @@
 /**
  * How the time of a backtracking engine grows with the text, from the expression alone and without a clock.
  *
- * Each atom of the expression is a state; an edge leads to each atom that may follow. The engine, where a match fails, tries
- * every path through these states. Two different ways from a state to itself over the same text double with each round:
- * exponential time. A way from one loop into another over a text that both loops accept is taken at each place of the text:
- * quadratic time, at the least. (Weber and Seidl, "On the degree of ambiguity of finite automata", 1991.)
+ * Each atom of the expression is a state; an edge leads to each atom that may follow. When a match fails, the engine
+ * tries every path through these states. Two different paths from a state to itself over the same text double with each
+ * round: exponential time. A path from one loop into another over a text that both loops accept is taken at each
+ * position of the text: at least quadratic time. (Weber and Seidl, "On the degree of ambiguity of finite automata",
+ * 1991.)
  *
- * The engine starts again at each place of the text, which is one more loop in front. A state after which the match has
- * succeeded is none: there, the engine tries no other path.
+ * The engine starts again at each position of the text, which is one more loop in front. A state after which the match
+ * has succeeded does not count: there, the engine tries no other path.
  */
 import { parsePattern, type Pattern } from './pattern.ts'
 
 export type Growth = 'linear' | 'quadratic' | 'exponential' | 'unknown'
 
-/** Characters that tell the classes of our expressions apart. */
+/** Characters that distinguish the classes of our expressions. */
 const characters = [
   ...Array.from({ length: 128 }, (_, code) => String.fromCodePoint(code)),
   ...Array.from('\u{85}\u{a0}µμéЯ\u{301}٣\u{2003}\u{2028}\u{2029}\u{3000}\u{feff}€—\u{1f600}\u{fffe}\u{d800}'),
 ]
 
-/** Atoms that nothing but the ends of a text matches. */
+/** Atoms that match only the ends of a text. */
 const startMark = characters.length
 const endMark = characters.length + 1
 const symbolCount = characters.length + 2
 
 interface State {
   readonly accepts: ReadonlySet<number>
-  /** How many ways there are to each next state. */
+  /** The number of paths to each next state. */
   readonly next: Map<number, number>
 }
 
@@ -34,7 +35,7 @@ interface Fragment {
   readonly first: readonly number[]
   readonly last: readonly number[]
   readonly isEmpty: boolean
-  /** Those of `last` after which no condition is left to fail. */
+  /** Those of `last` after which no condition can fail. */
   readonly sure: readonly number[]
   /** Empty, and without a condition. */
   readonly isFree: boolean
@@ -108,11 +109,11 @@ function buildGraph(pattern: Pattern, flags: string): readonly State[] | undefin
           if (hasLoop(part.body)) isKnown = false
           return condition
         }
-        // The text under it is read, and read again by what follows.
+        // The text under it is matched, and matched again by what follows.
         return { ...condition, first: body.first }
       }
       default: {
-        // The number of rounds changes the time by a factor only; a few stand for many.
+        // The number of rounds changes the time by a factor only; a few are representative.
         const least = Math.min(part.least, 3)
         const further = part.most === Infinity ? 0 : Math.min(part.most - part.least, 2)
         let all = nothing
@@ -132,7 +133,7 @@ function buildGraph(pattern: Pattern, flags: string): readonly State[] | undefin
   const mark = add(new Set([startMark]))
   const anything = add(new Set(characters.keys()))
   const skipped = join(mark, optional(loop(anything)))
-  // At the beginning of an expression a condition on the line is one on where the engine starts.
+  // At the beginning of an expression, a condition on the line is one on the start position.
   const isOfLine = pattern.type === 'sequence' && pattern.parts[0]?.type === 'line'
   const starts = isOfLine
     ? [...mark.last, ...join(skipped, add(acceptedBy(String.raw`[\n\r\u2028\u2029]`, flags))).last]
@@ -180,7 +181,7 @@ function acceptedBy(source: string, flags: string): ReadonlySet<number> {
   return found
 }
 
-/** Characters that no state tells apart are one symbol. */
+/** Characters that no state distinguishes are one symbol. */
 function symbolsOf(states: readonly State[]): readonly number[] {
   const seen = new Map<string, number>()
   for (let symbol = 0; symbol < symbolCount; symbol++) {
@@ -219,7 +220,7 @@ function reachOf(states: readonly State[]): readonly ReadonlySet<number>[] {
 function isExponential(states: readonly State[]): boolean {
   const reach = reachOf(states)
   const isLoop = (from: number, to: number): boolean => reach[to]!.has(from) || from === to
-  // Two edges between the same states of a loop are two ways already.
+  // Two edges between the same states of a loop are already two paths.
   for (const [from, { next }] of states.entries()) {
     for (const [to, ways] of next) if (ways > 1 && reach[to]!.has(from)) return true
   }
@@ -227,7 +228,7 @@ function isExponential(states: readonly State[]): boolean {
   const count = states.length
   for (const [start] of states.entries()) {
     if (!reach[start]!.has(start)) continue
-    // Both ways at once, from (start, start) over a pair of different states and back.
+    // Both paths at once, from (start, start) over a pair of different states and back.
     const seen = new Set<number>([start * count + start])
     const open: (readonly [number, number])[] = [[start, start]]
     const before = new Map<number, number[]>()

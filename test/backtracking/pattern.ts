@@ -1,6 +1,6 @@
 /**
- * A regular expression as a tree, as far as the analysis of backtracking needs it. Atoms keep their source: whether an atom
- * matches a character is a question for the engine itself.
+ * A regular expression as a tree, as far as the backtracking analysis needs it. Atoms keep their source: the engine
+ * itself decides whether an atom matches a character.
  */
 
 export type Pattern =
@@ -15,7 +15,7 @@ export type Pattern =
   | { readonly type: 'line' }
   | { readonly type: 'reference' }
 
-/** With the flag `v`, classes stand in classes. */
+/** With the flag `v`, classes may be nested. */
 const nestedClass = /\[(?:\\[^]|\[(?:\\[^]|[^\]\\])*\]|[^[\]\\])*\]/uy
 
 const token =
@@ -64,7 +64,7 @@ export function parsePattern(source: string, flags: string): Pattern {
       if (tokens[next++] !== ')') throw new Error(`unclosed group in /${source}/`)
       return /^\(\?<?[=!]/.test(text) ? { type: 'look', body, isBehind: text.startsWith('(?<') } : body
     }
-    // On many lines both are conditions in the middle of a text.
+    // With the flag `m` both are conditions in the middle of a text.
     if (text === '^') return flags.includes('m') ? { type: 'line' } : { type: 'start' }
     if (text === '$') return flags.includes('m') ? { type: 'boundary' } : { type: 'end' }
     if (/^\\[bB]$/.test(text)) return { type: 'boundary' }

@@ -1,11 +1,11 @@
-/** Every regular expression in sources: literals, and where others are made at run time. */
+/** Every regular expression of the sources: literals, and places where others are created at run time. */
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseAst } from 'rolldown/parseAst'
 
 export interface FoundExpression {
-  /** `src/kube/name.ts:15` */
+  /** `src/kube/meta/name.ts:15` */
   readonly place: string
   readonly file: string
   /** Undefined for `new RegExp(…)`. */

@@ -1,22 +1,23 @@
 /**
- * A controller without the kit, as most are written: informers, a queue of keys and a function that does what it likes
- * with a client. The kit makes many of the classic mistakes impossible; here they can be made.
+ * A controller without the kit, as most are written: informers, a queue of keys and a function with a client. The kit
+ * prevents many of the classic bugs; here they are possible.
  */
 import type { Client } from '../../src/client/client.ts'
 import type { CacheEvent, Subscription } from '../../src/cache/subscription.ts'
 import type { Clock } from '../../src/clock/clock.ts'
-import { isMusterError } from '../../src/kube/errors.ts'
+import { clientErrors } from '../../src/client/errors.ts'
+import { type ErrorDefinition, isMusterError } from '../../src/kube/muster-error.ts'
 import type { Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { type Election, type ElectionState, electLeader } from '../../src/manager/leases/election.ts'
 import { termOver } from '../../src/manager/leases/term.ts'
-import { integer, optional, string } from '../../src/operator/field.ts'
-import { defineKind, type Kind } from '../../src/operator/kind.ts'
-import { ConfigMap, Deployment, Secret } from '../../src/operator/kinds.ts'
+import { integer, optional, string } from '../../src/operator/kind/field.ts'
+import { defineKind, type Kind } from '../../src/operator/kind/kind.ts'
+import { ConfigMap, Deployment, Secret } from '../../src/kube/kinds.ts'
 import type { Live } from '../../src/operator/live.ts'
-import type { SimulatedSubject, Surroundings } from '../../src/simulate/faults/subject.ts'
+import type { SimulatedSubject, SubjectEnvironment } from '../../src/simulate/faults/subject.ts'
 
-/** What all of them are for. */
+/** The kind of all these controllers. */
 export const App: Kind = defineKind({
   group: 'broken.example.com',
   version: 'v1',
@@ -41,31 +42,31 @@ export const sample: UntypedObject = {
   spec: {},
 }
 
-/** What its function gets. */
+/** The context of the reconcile function. */
 export interface Bare {
   readonly client: Client
   readonly clock: Clock
   readonly live: Live
-  /** Gone with the process. */
+  /** Lost when the process ends. */
   readonly memory: Map<string, unknown>
-  /** Of the cache: maybe old. */
+  /** From the cache: possibly stale. */
   get(resource: Resource, name: string): UntypedObject | undefined
   list(resource: Resource): readonly UntypedObject[]
-  /** The CR is looked at again after this time. */
+  /** Requeues the CR after this time. */
   again(name: string, ms: number): void
 }
 
 export interface BareOptions {
   readonly watches?: readonly Resource[]
-  /** Asks of a server more than it watches. */
+  /** Reads from the server beyond its watches. */
   readonly mayMore?: readonly { readonly resource: Resource; readonly verbs: readonly string[] }[]
-  /** Level-triggered: brings the CR of this name to where it should be. What it throws is tried again. */
+  /** Level-triggered: reconciles the CR of this name. Exceptions are retried. */
   readonly reconcile?: (name: string, bare: Bare) => Promise<void>
-  /** Edge-triggered: told of each change of a CR. */
+  /** Edge-triggered: receives each change of a CR. */
   readonly onEvent?: (event: CacheEvent, bare: Bare) => Promise<void>
-  /** Does what it likes from its start on. */
+  /** Runs from the start of the process. */
   readonly begin?: (bare: Bare) => void
-  /** Looks before each write whether it still leads, and not only when it begins. @default true */
+  /** Checks before each write whether it still leads, not only at the start. @default true */
   readonly isFenced?: boolean
 }
 
@@ -131,7 +132,7 @@ export function bareSubject({
           } catch {
             bare.again(name, retryMs)
           }
-          // As queues do it: nobody runs as fast as he is woken.
+          // A minimum interval, as in work queues: a reconcile cannot run as fast as it is triggered.
           await clock.sleep(restMs)
         }
         isWorking = false
@@ -141,7 +142,7 @@ export function bareSubject({
       const tell = (resource: Resource, event: CacheEvent): void => {
         add(ownerOf(event.object))
         if (resource !== App || !onEvent || election?.isLeader() === false) return
-        // Who is told and fails is not told again.
+        // A failed event handler is not called again.
         void onEvent(event, bare).catch(() => undefined)
       }
       for (const resource of [App, ...watches]) {
@@ -159,13 +160,13 @@ export function bareSubject({
   }
 }
 
-/** Of several processes one works. Those that begin to lead look at everything again. */
-function elect({ client, random, seat }: Surroundings, onLead: () => void): Election | undefined {
+/** One of several processes is active. A new leader enqueues everything. */
+function elect({ client, random, seat }: SubjectEnvironment, onLead: () => void): Election | undefined {
   const onChange = ({ isLeader }: ElectionState): void => void (isLeader && onLead())
   return seat && electLeader({ client, random, ...seat, onChange })
 }
 
-/** Nothing is written when the term is over. */
+/** No write leaves after the term has ended. */
 function fencedClient(client: Client, mayWrite: () => boolean): Client {
   const fenced = async <T>(write: () => Promise<T>): Promise<T> => {
     if (!mayWrite()) throw termOver()
@@ -179,7 +180,7 @@ function fencedClient(client: Client, mayWrite: () => boolean): Client {
   }
 }
 
-/** Under a name that the server makes up: another one each time. */
+/** With a generated name: a new one each time. */
 export async function createAnother(bare: Bare, cr: UntypedObject): Promise<void> {
   const { metadata, ...child } = configMap(cr, '', {})
   const { name, ...rest } = metadata
@@ -187,26 +188,26 @@ export async function createAnother(bare: Bare, cr: UntypedObject): Promise<void
   await bare.client.create(ConfigMap, made, { fieldManager: ownName })
 }
 
-/** Does not mind that it is there already. */
+/** Ignores AlreadyExists. */
 export async function create(bare: Bare, resource: Resource, object: UntypedObject): Promise<void> {
-  await bare.client.create(resource, object, { fieldManager: ownName }).catch(unless('AlreadyExists'))
+  await bare.client.create(resource, object, { fieldManager: ownName }).catch(unless(clientErrors.AlreadyExists))
 }
 
 /**
- * Something that nobody owns, and that only its maker can delete: it says for which CR it is, and cannot be changed. The
- * simulator's people would otherwise change what most of these controllers never look at again.
+ * An object without an owner that only its creator can delete: it names its CR and cannot be changed. The simulated
+ * users would otherwise edit objects that most of these controllers never read again.
  */
 export function keepsake(cr: UntypedObject, suffix = 'kept'): UntypedObject {
   return { ...configMap(cr, suffix, { for: cr.metadata.uid }, false), immutable: true }
 }
 
-/** Deletes what was made for this very CR, and nothing that has only its name. */
+/** Deletes objects of exactly this CR (by uid), not of another one of the same name. */
 export async function removeKeepsake(bare: Bare, cr: UntypedObject): Promise<void> {
   const ref = { namespace: 'default', name: `${cr.metadata.name}.kept` }
-  const found = await bare.client.get(ConfigMap, ref).catch(unless('NotFound'))
+  const found = await bare.client.get(ConfigMap, ref).catch(unless(clientErrors.NotFound))
   if (!found || (found as { readonly data?: { readonly for?: string } }).data?.for !== cr.metadata.uid) return
   const preconditions = { uid: found.metadata.uid ?? '' }
-  await bare.client.delete(ConfigMap, ref, { preconditions }).catch(unless('NotFound'))
+  await bare.client.delete(ConfigMap, ref, { preconditions }).catch(unless(clientErrors.NotFound))
 }
 
 export async function merge(bare: Bare, resource: Resource, name: string, patch: object): Promise<void> {
@@ -230,9 +231,9 @@ export async function setStatus(bare: Bare, cr: AppObject, status: object): Prom
   )
 }
 
-function unless(...names: readonly ('AlreadyExists' | 'NotFound')[]): (error: unknown) => undefined {
+function unless(...expected: readonly ErrorDefinition[]): (error: unknown) => undefined {
   return (error) => {
-    if (!isMusterError(error, ...names)) throw error
+    if (!isMusterError(error, ...expected)) throw error
   }
 }
 

@@ -1,10 +1,11 @@
 /**
- * Intermediate state (Sieve: 11 bugs): a crash between two writes leaves something half done, and the next process does
- * not see that it is half done. All are bare controllers: the kit compares what is there with what is wanted, and has
- * no place to keep such assumptions.
+ * Intermediate state (Sieve: 11 bugs): a crash between two writes leaves incomplete state, which the next process does
+ * not recognise. All are bare controllers: the kit compares live and desired objects, and has no place for such
+ * assumptions.
  */
-import { isMusterError } from '../../src/kube/errors.ts'
-import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
+import { clientErrors } from '../../src/client/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
+import { ConfigMap, Secret } from '../../src/kube/kinds.ts'
 import {
   App,
   type AppObject,
@@ -116,7 +117,7 @@ export const intermediateState: readonly Specimen[] = [
             await setFinalizers(bare, cr, [])
             return
           }
-          // The twin goes on when it sees that it holds the CR.
+          // The fixed version continues when it finds that it holds the CR.
           if (isCorrect && !isHeld) return await setFinalizers(bare, cr, [finalizer])
           if (!bare.get(ConfigMap, `${name}.kept`)) await create(bare, ConfigMap, keepsake(cr))
           if (!isHeld) await setFinalizers(bare, cr, [finalizer])
@@ -201,7 +202,7 @@ export const intermediateState: readonly Specimen[] = [
         async reconcile(name, bare) {
           const cr = appOf(bare, name)
           if (!cr || cr.status?.id !== undefined) return
-          // With a key of its own an order can be made again.
+          // With its own key an order can be repeated.
           const body = isCorrect ? { key: `order-of-${name}` } : {}
           const { body: id } = await bare.live.http({ method: 'POST', url: 'https://orders.example.com', body })
           await setStatus(bare, cr, { id })
@@ -225,7 +226,7 @@ export const intermediateState: readonly Specimen[] = [
             if (!bare.get(ConfigMap, name))
               await bare.client.create(ConfigMap, configMap(cr, '', {}), { fieldManager: 'broken' })
           } catch (error) {
-            if (!isMusterError(error, 'AlreadyExists')) throw error
+            if (!isMusterError(error, clientErrors.AlreadyExists)) throw error
             if (!isCorrect) return await setStatus(bare, cr, { phase: 'Failed' })
           }
           if (!bare.get(Secret, name)) await create(bare, Secret, { ...configMap(cr, '', {}), kind: 'Secret' })

@@ -1,8 +1,8 @@
 /**
- * Lost leases (Sieve: stale state): a process loses its lease in the midst of its work, and goes on with what it knew. Both are
- * bare controllers: each write of the kit belongs to a term, and what is to be done is always worked out from the cache.
+ * Lost leases (Sieve: stale state): a process loses its lease during its work, and continues with outdated state. Both
+ * are bare controllers: each write of the kit belongs to a term, and the kit always computes its plan from the cache.
  */
-import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
+import { ConfigMap, Secret } from '../../src/kube/kinds.ts'
 import {
   App,
   type AppObject,

@@ -1,12 +1,12 @@
 /**
- * State transitions and promises (Acto: 56 bugs): a change of a CR leads elsewhere than a new CR would, a change back
- * leaves a trace, what a CR says is not so, what is others' is taken. Three of them are operators of the kit, in free
- * style; the kit itself prevents the others.
+ * State transitions and promises (Acto: 56 bugs): a changed CR ends differently than a new one, a reverted change
+ * leaves a trace, a status is wrong, fields of other managers are lost. Three of them are free-style operators of the
+ * kit; the kit prevents the others.
  */
 import type { Operator } from '../../src/operator/operator.ts'
 import { defineController } from '../../src/operator/controller.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
-import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
+import { ConfigMap, Deployment, Namespace } from '../../src/kube/kinds.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { roleOf } from '../../src/operator/role.ts'
 import { runOn, type SimulatedSubject } from '../../src/simulate/faults/subject.ts'
@@ -27,7 +27,7 @@ import type { Specimen } from './specimen.ts'
 const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App, name) as AppObject | undefined
 type Child = { readonly data?: Readonly<Record<string, string>> } | undefined
 
-/** An operator of the kit, made anew for each process. */
+/** An operator of the kit, created for each process. */
 function kitSubject(load: () => Operator): SimulatedSubject {
   const first = load()
   return {
@@ -127,7 +127,7 @@ export const promises: readonly Specimen[] = [
           if (!cr) return
           const child = bare.get(ConfigMap, name) as Child
           const { text } = cr.spec
-          // Which generation was seen says nothing without whose it was.
+          // The observed generation means nothing without the uid.
           const data = isCorrect ? { text } : { text, seen: String(cr.metadata.generation) }
           if (!child) return await create(bare, ConfigMap, configMap(cr, '', data, isCorrect))
           const isSeen = isCorrect
@@ -140,7 +140,7 @@ export const promises: readonly Specimen[] = [
   {
     name: 'dangling child',
     class: 'Sieve: indirect, resource leak',
-    bug: 'makes a child that nobody owns, and does not delete it',
+    bug: 'creates a child without an owner reference, and does not delete it',
     law: 'finalizers',
     says: /configmaps default\/sample was made for a CR that is gone, and is still there/,
     shownBy: undefined,
@@ -161,7 +161,7 @@ export const promises: readonly Specimen[] = [
     law: 'conditions',
     says: /says it is ready, and deployments\.apps default\/sample is not/,
     shownBy: undefined,
-    // Neither looks at what is in its Deployment.
+    // Neither reads its Deployment.
     notMeantFor: /edit|drift/,
     make: (isCorrect) =>
       bareSubject({
@@ -225,7 +225,7 @@ export const promises: readonly Specimen[] = [
     law: 'rest',
     says: /it does not come to rest \(4\d writes, 15 minutes at the most\)/,
     shownBy: undefined,
-    // What is just within is beyond when anything else takes its time.
+    // A value just within the bound exceeds it as soon as another step takes time.
     notMeantFor: /: /,
     make(isCorrect) {
       // The last step, and half a minute of quiet after it: just within the bound, and just beyond.

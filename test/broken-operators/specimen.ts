@@ -1,4 +1,4 @@
-/** A deliberately broken operator and its corrected twin: one bug class, as small as it gets. */
+/** A deliberately broken operator and its fixed version: one bug class, as small as possible. */
 import type { FaultKind } from '../../src/simulate/faults/fault.ts'
 import type { Law } from '../../src/simulate/faults/judge.ts'
 import type { MakeOutside } from '../../src/simulate/faults/run.ts'
@@ -6,18 +6,18 @@ import type { SimulatedSubject } from '../../src/simulate/faults/subject.ts'
 
 export interface Specimen {
   readonly name: string
-  /** Where its class is from: Sieve (OSDI '22) or Acto (SOSP '23), and what they call it. */
+  /** The source of its class: Sieve (OSDI '22) or Acto (SOSP '23), with their name for it. */
   readonly class: string
-  /** What is wrong with it. */
+  /** The bug. */
   readonly bug: string
   make(isCorrect: boolean): SimulatedSubject
   readonly outside?: MakeOutside
-  /** The law that it breaks. */
+  /** The violated law. */
   readonly law: Law
-  /** What the simulator has to say of it. */
+  /** The expected message of the simulator. */
   readonly says: RegExp
-  /** Faults of which each alone shows it; undefined: it shows when nothing goes wrong. */
+  /** Faults each of which reveals it; undefined: it shows without a fault. */
   readonly shownBy: readonly FaultKind[] | undefined
-  /** Plans that its twin, being as small, does not stand either. @default none */
+  /** Plans that the fixed version does not pass either, because it is as small. @default none */
   readonly notMeantFor?: RegExp
 }

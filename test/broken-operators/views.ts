@@ -1,9 +1,10 @@
 /**
- * Stale and unobserved state (Sieve: 19 and 7 bugs): what a cache shows is old, or leaves something out. All are bare
- * controllers: the kit deletes by uid, has no events to act on, and its cache knows its own writes.
+ * Stale and unobserved state (Sieve: 19 and 7 bugs): a cache is stale or incomplete. All are bare controllers: the kit
+ * deletes by uid, does not act on events, and its cache knows its own writes.
  */
-import { isMusterError } from '../../src/kube/errors.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
+import { clientErrors } from '../../src/client/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
 import {
   App,
   type AppObject,
@@ -23,7 +24,7 @@ const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App,
 
 async function removeByName(bare: Bare, name: string): Promise<void> {
   await bare.client.delete(ConfigMap, { namespace: 'default', name }).catch((error: unknown) => {
-    if (!isMusterError(error, 'NotFound')) throw error
+    if (!isMusterError(error, clientErrors.NotFound)) throw error
   })
 }
 
@@ -166,7 +167,7 @@ export const views: readonly Specimen[] = [
   {
     name: 'clean-up on the event of a deletion',
     class: 'Sieve: unobserved state, resource leak',
-    bug: 'deletes what it made when it is told that the CR is gone; nobody tells a process that was not there',
+    bug: 'deletes its children on the deletion event of the CR; a process that was not running misses the event',
     law: 'finalizers',
     says: /configmaps default\/sample\.kept was made for a CR that is gone, and is still there/,
     shownBy: ['crash-before'],
@@ -223,7 +224,7 @@ export const views: readonly Specimen[] = [
             if (!isCorrect) arm(name, bare)
           }
           if (bare.get(ConfigMap, `${name}.later`)) return
-          // The twin starts it whenever it sees that something is left to be done.
+          // The fixed version starts it whenever work is left.
           if (isCorrect && !bare.memory.has(name)) arm(name, bare)
           if (bare.memory.get(name) === 'due') await create(bare, ConfigMap, configMap(cr, 'later', {}))
         },

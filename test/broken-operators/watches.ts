@@ -1,9 +1,9 @@
 /**
- * What is heard (Sieve: unobserved and stale state): events that come twice, not at all, late, or merged with others, and
- * answers that take their time. All are bare controllers: the kit has no events to act on, and waits for its cache.
+ * Events (Sieve: unobserved and stale state): delivered twice, lost, late or merged, and slow responses. All are bare
+ * controllers: the kit does not act on events, and waits for its cache.
  */
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
 import type { SimulatedSubject } from '../../src/simulate/faults/subject.ts'
 import { App, type AppObject, type Bare, bareSubject, configMap, create, createAnother, setStatus } from './bare.ts'
 import type { Specimen } from './specimen.ts'
@@ -13,7 +13,7 @@ const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App,
 const isMade = (bare: Bare, name: string): boolean =>
   bare.list(ConfigMap).some(({ metadata }) => metadata.name?.startsWith(`${name}.`))
 
-/** Watches without a cache, and is told of each App that comes: from when a watch begins, and not of those before. */
+/** Watches without a cache, and receives each new App: only from the start of the watch on. */
 async function follow(bare: Bare, told: (cr: UntypedObject) => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -23,13 +23,13 @@ async function follow(bare: Bare, told: (cr: UntypedObject) => Promise<void>): P
         if (event.type === 'ADDED') await told(event.object as unknown as UntypedObject)
       }
     } catch {
-      // It begins anew.
+      // Restarts the watch.
     }
     await bare.clock.sleep(1000)
   }
 }
 
-/** As both should be: it looks at what there is, whatever it was told. */
+/** The correct version of both: reads the current state, whatever the event. */
 const levelTriggered = (): SimulatedSubject =>
   bareSubject({
     async reconcile(name, bare) {
@@ -118,7 +118,7 @@ export const watches: readonly Specimen[] = [
           const cr = appOf(bare, name)
           if (!cr || isMade(bare, name)) return
           const made = create(bare, ConfigMap, configMap(cr, 'only', {})).then(() => 'made')
-          // Nobody waits for it any more when it took too long.
+          // Gives up waiting after a timeout.
           made.catch(() => undefined)
           const tooLate = bare.clock.sleep(2000).then(() => 'no answer')
           const end = await (isCorrect ? made : Promise.race([made, tooLate]))

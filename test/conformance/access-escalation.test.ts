@@ -1,4 +1,4 @@
-/** Nobody hands out more than they hold. */
+/** Privilege escalation: a user grants no permission that the user does not have. */
 import { describe, expect, it } from 'vitest'
 import { openServer } from './server.ts'
 
@@ -26,14 +26,14 @@ async function managed(...more: readonly object[]): Promise<string> {
 
 describe('a role', () => {
   it.each([
-    ['of what its author holds', [podReader]],
-    ['of less', [{ apiGroups: [''], resources: ['pods'], resourceNames: ['one'], verbs: ['get'] }]],
-    ['of more verbs', [{ ...podReader, verbs: ['get', 'delete', 'watch'] }]],
-    ['of more resources', [{ ...podReader, resources: ['pods', 'pods/log', 'secrets'] }]],
-    ['of all verbs', [{ ...podReader, verbs: ['*'] }]],
-    ['of everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]],
+    ['with the permissions of its author', [podReader]],
+    ['with fewer permissions', [{ apiGroups: [''], resources: ['pods'], resourceNames: ['one'], verbs: ['get'] }]],
+    ['with more verbs', [{ ...podReader, verbs: ['get', 'delete', 'watch'] }]],
+    ['with more resources', [{ ...podReader, resources: ['pods', 'pods/log', 'secrets'] }]],
+    ['with all verbs', [{ ...podReader, verbs: ['*'] }]],
+    ['with all permissions', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]],
     [
-      'of objects by name',
+      'with resource names',
       [{ apiGroups: ['', 'apps'], resources: ['secrets'], resourceNames: ['a', 'b'], verbs: ['get'] }],
     ],
   ])('%s', async (_what, rules) => {
@@ -44,7 +44,7 @@ describe('a role', () => {
     expect(server.masked(answer)).toMatchSnapshot()
   })
 
-  it('cannot grow beyond its author, in whatever way it is written', async () => {
+  it('cannot grow beyond the permissions of its author, in any form', async () => {
     const path = await managed()
     const alice = server.as('alice')
     await alice.must('POST', `${path}/roles`, { body: { metadata: { name: 'new' }, rules: [podReader] } })
@@ -68,7 +68,7 @@ describe('a role', () => {
     ).toBe(403)
   })
 
-  it('that holds more may lose its finalizers to somebody who holds less, and nothing else', async () => {
+  it('with more permissions may lose its finalizers to a user with fewer, and nothing else', async () => {
     const path = await managed()
     const alice = server.as('alice')
     const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]
@@ -84,7 +84,7 @@ describe('a role', () => {
     ).toBe(200)
   })
 
-  it('may hold anything for who may escalate', async () => {
+  it('may have any permissions with the verb escalate', async () => {
     const path = await managed({ apiGroups: [apiGroup], resources: ['roles'], verbs: ['escalate'] })
     const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
     expect(
@@ -97,11 +97,11 @@ describe('a binding', () => {
   const subjects = [{ kind: 'User', apiGroup, name: 'bob' }]
 
   it.each([
-    ['to a role that its author holds', 'Role', 'manager'],
-    ['to a role that holds more', 'Role', 'big'],
-    ['to a role of the cluster that holds everything', 'ClusterRole', 'cluster-admin'],
-    ['to a role that is not there', 'Role', 'nowhere'],
-    ['to a role of the cluster that is not there', 'ClusterRole', 'no-such-cluster-role'],
+    ['to a role whose permissions its author has', 'Role', 'manager'],
+    ['to a role with more permissions', 'Role', 'big'],
+    ['to a cluster role with all permissions', 'ClusterRole', 'cluster-admin'],
+    ['to a missing role', 'Role', 'nowhere'],
+    ['to a missing cluster role', 'ClusterRole', 'no-such-cluster-role'],
   ])('%s', async (_what, kind, name) => {
     const path = await managed()
     const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]
@@ -118,7 +118,7 @@ describe('a binding', () => {
     expect(server.masked(answer)).toMatchSnapshot()
   })
 
-  it('cannot take in more people to a role that its author does not hold', async () => {
+  it('cannot add subjects to a role whose permissions its author lacks', async () => {
     const path = await managed()
     const body = { metadata: { name: 'theirs' }, roleRef: { apiGroup, kind: 'ClusterRole', name: 'cluster-admin' } }
     await server.must('POST', `${path}/rolebindings`, { body })
@@ -127,7 +127,7 @@ describe('a binding', () => {
     expect(server.masked(answer)).toMatchSnapshot()
   })
 
-  it('may be to any role that its author may bind', async () => {
+  it('may refer to any role that its author may bind', async () => {
     const path = await managed({
       apiGroups: [apiGroup],
       resources: ['clusterroles'],
@@ -143,8 +143,8 @@ describe('a binding', () => {
   })
 })
 
-describe('a role of the cluster', () => {
-  it('that gathers others is for administrators', async () => {
+describe('a cluster role', () => {
+  it('with aggregation is for administrators', async () => {
     const name = server.unique('gatherer')
     const rules = [{ apiGroups: [apiGroup], resources: ['clusterroles'], verbs: ['create', 'update', 'patch', 'list'] }]
     await server.must('POST', `${rbac}/clusterroles`, { body: { metadata: { name }, rules } })

@@ -1,4 +1,4 @@
-/** Acting as somebody else: headers, who may, and who one is then. */
+/** Impersonation: its headers, the permission for it, and the resulting identity. */
 import { describe, expect, it } from 'vitest'
 import { type Answer, openServer, type User } from './server.ts'
 
@@ -49,27 +49,27 @@ describe('an administrator', () => {
       'a service account of another group',
       { 'impersonate-user': 'system:serviceaccount:default:robot', 'impersonate-group': 'testers' },
     ],
-    ['something like a service account', { 'impersonate-user': 'system:serviceaccount:default:robot:more' }],
+    ['an invalid service account', { 'impersonate-user': 'system:serviceaccount:default:robot:more' }],
     // Not a node: whether it is in group system:nodes depends on what the same requester did before.
     ['nobody', { 'impersonate-user': 'system:anonymous' }],
-    ['somebody unauthenticated', { 'impersonate-user': 'carol', 'impersonate-group': 'system:unauthenticated' }],
-    ['somebody authenticated', { 'impersonate-user': 'carol', 'impersonate-group': 'system:authenticated' }],
+    ['an unauthenticated user', { 'impersonate-user': 'carol', 'impersonate-group': 'system:unauthenticated' }],
+    ['an authenticated user', { 'impersonate-user': 'carol', 'impersonate-group': 'system:authenticated' }],
     ['an administrator', { 'impersonate-user': 'carol', 'impersonate-group': 'system:masters' }],
     ['a group alone', { 'impersonate-group': 'testers' }],
     ['a uid alone', { 'impersonate-uid': 'u-carol' }],
     ['an extra alone', { 'impersonate-extra-scopes': 'view' }],
-  ])('may be %s', async (_what, headers) => {
+  ])('may impersonate %s', async (_what, headers) => {
     expect(server.masked(await whoIs('admin', headers))).toMatchSnapshot()
   })
 
-  it('has the permissions of whom it impersonates, and no others', async () => {
+  it('has the permissions of the impersonated user, and no others', async () => {
     const headers = { 'impersonate-user': 'bob' }
     expect(server.masked(await server.call('GET', '/api/v1/secrets', { headers }))).toMatchSnapshot()
     expect((await server.call('GET', '/api', { headers })).status).toBe(200)
   })
 })
 
-describe('somebody else', () => {
+describe('another user', () => {
   it.each([
     ['a user', { 'impersonate-user': 'carol' }],
     ['an administrator', { 'impersonate-user': 'carol', 'impersonate-group': 'system:masters' }],
@@ -80,11 +80,11 @@ describe('somebody else', () => {
     ],
     ['a node', { 'impersonate-user': 'system:node:n1' }],
     ['itself', { 'impersonate-user': 'bob' }],
-  ])('may not be %s', async (_what, headers) => {
+  ])('may not impersonate %s', async (_what, headers) => {
     expect(server.masked(await server.as('bob').call('GET', '/api/v1/pods', { headers }))).toMatchSnapshot()
   })
 
-  it('may be whom a role names', async () => {
+  it('may impersonate the users that a role names', async () => {
     const name = server.unique('carol')
     await grant('alice', [
       { apiGroups: [''], resources: ['users'], resourceNames: [name], verbs: ['impersonate'] },
@@ -117,7 +117,7 @@ describe('somebody else', () => {
     expect((await whoIs('bob', user)).status).toBe(403)
   })
 
-  it('may be a service account of one namespace', async () => {
+  it('may impersonate a service account of one namespace', async () => {
     const namespace = await server.namespace()
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'as-robot' }
     const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'bob' }]
@@ -133,7 +133,7 @@ describe('somebody else', () => {
     expect((await whoIs('bob', { 'impersonate-user': 'system:serviceaccount:default:robot' })).status).toBe(403)
   })
 
-  it('may be somebody for some requests only', async () => {
+  it('may impersonate a user for some requests only', async () => {
     const name = server.unique('dave')
     await grant('bob', [
       {

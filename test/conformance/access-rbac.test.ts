@@ -87,7 +87,7 @@ describe('without a role', () => {
 })
 
 describe('a role', () => {
-  it('is held where its binding is', async () => {
+  it('applies in the namespace of its binding', async () => {
     const [here, there] = [await server.namespace(), await server.namespace()]
     const path = `/api/v1/namespaces/${here}/configmaps`
     const role = 'reader'
@@ -110,7 +110,7 @@ describe('a role', () => {
     await server.as('bob').until(path, (answer) => answer.status === 403)
   })
 
-  it('of the cluster is held in one namespace, or in all', async () => {
+  it('of the cluster applies in one namespace, or in all', async () => {
     const [here, there] = [await server.namespace(), await server.namespace()]
     const role = await clusterRole([{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] }])
     await binding(here, 'ClusterRole', role, [group('developers')])
@@ -122,7 +122,7 @@ describe('a role', () => {
     expect(await statusFor('alice', 'GET', `/apis/apps/v1/namespaces/${there}/deployments`)).toBe(200)
   })
 
-  it('may be for objects of some names, which lists by name are too', async () => {
+  it('may be restricted to resource names, including lists by name', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/secrets`
     const rule = { apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'], verbs: ['get', 'list', 'create'] }
@@ -136,7 +136,7 @@ describe('a role', () => {
     expect(await statusFor('bob', 'POST', path)).toBe(403)
   })
 
-  it('for a resource is not for its subresources, unless it says so', async () => {
+  it('for a resource excludes its subresources, unless listed', async () => {
     const namespace = await server.namespace()
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/a`
     const role = await clusterRole([
@@ -151,7 +151,7 @@ describe('a role', () => {
     expect(await statusFor('bob', 'GET', `/apis/apps/v1/namespaces/${namespace}/replicasets/a/status`)).toBe(404)
   })
 
-  it('may be for paths', async () => {
+  it('may allow paths', async () => {
     const word = server.unique('path')
     const role = await clusterRole([{ nonResourceURLs: [`/${word}`, `/${word}-under/*`], verbs: ['get'] }])
     await clusterBinding(role, [user('bob')])
@@ -162,7 +162,7 @@ describe('a role', () => {
     expect(await statusFor('bob', 'POST', `/${word}`)).toBe(403)
   })
 
-  it('changes, and all who hold it with it', async () => {
+  it('changes for all its subjects at once', async () => {
     const path = '/apis/storage.k8s.io/v1/storageclasses'
     const role = await clusterRole([])
     await clusterBinding(role, [user('alice')])
@@ -177,7 +177,7 @@ describe('a role', () => {
     await server.as('alice').until(path, (answer) => answer.status === 403)
   })
 
-  it('to patch is not one to create, whatever a patch can do', async () => {
+  it('for patch does not allow create by patch', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const role = await clusterRole([{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
@@ -196,7 +196,7 @@ describe('a role', () => {
     expect((await apply('b')).status).toBe(200)
   })
 
-  it('that is missing is named in the refusal', async () => {
+  it('that is missing is named in the error', async () => {
     const namespace = await server.namespace()
     const missing = server.unique('missing')
     await binding(namespace, 'ClusterRole', missing, [user('bob')])
@@ -217,7 +217,7 @@ describe('a role', () => {
     ).toMatchSnapshot('roles')
   })
 
-  it('belongs to service accounts too, by name and by group', async () => {
+  it('applies to service accounts by name and by group', async () => {
     const namespace = await server.namespace()
     const role = await clusterRole([{ apiGroups: [''], resources: ['endpoints'], verbs: ['list'] }])
     await binding(namespace, 'ClusterRole', role, [{ kind: 'ServiceAccount', name: 'builder', namespace }])
@@ -233,7 +233,7 @@ describe('a role', () => {
   })
 })
 
-describe('what a cluster starts with', () => {
+describe('the bootstrap policy', () => {
   it.each([
     'clusterroles/cluster-admin',
     'clusterroles/system:basic-user',
@@ -247,7 +247,7 @@ describe('what a cluster starts with', () => {
     expect(server.masked(await server.call('GET', `${rbac}/${path}`))).toMatchSnapshot('object')
   })
 
-  it.each(['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'])('all %s of the system', async (plural) => {
+  it.each(['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'])('has these %s', async (plural) => {
     const list = await server.must('GET', `${rbac}/${plural}`, {
       query: { labelSelector: 'kubernetes.io/bootstrapping=rbac-defaults' },
     })

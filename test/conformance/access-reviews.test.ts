@@ -6,7 +6,7 @@ const server = openServer()
 const access = '/apis/authorization.k8s.io/v1'
 const authentication = '/apis/authentication.k8s.io/v1'
 
-describe('an access review of oneself', () => {
+describe('a SelfSubjectAccessReview', () => {
   it.each([
     ['admin', { resourceAttributes: { verb: 'delete', resource: 'nodes' } }],
     ['bob', { resourceAttributes: { verb: 'list', resource: 'pods', namespace: 'default' } }],
@@ -26,7 +26,7 @@ describe('an access review of oneself', () => {
     expect(server.masked(answer)).toMatchSnapshot()
   })
 
-  it('without a spec is refused, and so is one with a name', async () => {
+  it('without a spec is rejected, and so is one with a name', async () => {
     const path = `${access}/selfsubjectaccessreviews`
     expect(server.masked(await server.call('POST', path, { body: {} }))).toMatchSnapshot('nothing')
     const kind = { kind: 'SelfSubjectAccessReview', apiVersion: 'authorization.k8s.io/v1' }
@@ -42,26 +42,26 @@ describe('an access review of oneself', () => {
   })
 })
 
-describe('an access review of somebody', () => {
+describe('a SubjectAccessReview', () => {
   const pods = { verb: 'list', resource: 'pods', namespace: 'default' }
   it.each([
     ['a user', { user: 'bob', resourceAttributes: pods }],
     ['a group', { groups: ['system:masters'], resourceAttributes: pods }],
-    ['somebody who does not exist', { user: 'nobody-at-all', uid: 'u', extra: { k: ['v'] }, resourceAttributes: pods }],
+    ['an unknown user', { user: 'nobody-at-all', uid: 'u', extra: { k: ['v'] }, resourceAttributes: pods }],
     ['a path', { groups: ['system:unauthenticated'], nonResourceAttributes: { path: '/healthz', verb: 'get' } }],
     ['nobody', { resourceAttributes: pods }],
     ['nothing', { user: 'bob' }],
     ['everything', {}],
     ['an empty selector', { user: 'bob', resourceAttributes: { ...pods, fieldSelector: {}, labelSelector: {} } }],
     ['a selector', { user: 'bob', resourceAttributes: { ...pods, labelSelector: { rawSelector: 'a=b' } } }],
-  ])('about %s', async (_what, spec) => {
+  ])('for %s', async (_what, spec) => {
     const answer = await server.call('POST', `${access}/subjectaccessreviews`, {
       body: { spec, status: { allowed: true } },
     })
     expect(server.masked(answer)).toMatchSnapshot('answer')
   })
 
-  it('is for those who may ask', async () => {
+  it('requires permission', async () => {
     const body = { spec: { user: 'bob', resourceAttributes: pods } }
     expect(
       server.masked(await server.as('bob').call('POST', `${access}/subjectaccessreviews`, { body })),
@@ -73,20 +73,20 @@ describe('an access review of somebody', () => {
     ['another namespace', { user: 'bob', resourceAttributes: { ...pods, namespace: 'kube-system' } }],
     ['all namespaces', { user: 'bob', resourceAttributes: { verb: 'list', resource: 'pods' } }],
     ['a path', { user: 'bob', nonResourceAttributes: { path: '/x', verb: 'get' } }],
-  ])('in one namespace, about %s', async (_what, spec) => {
+  ])('in one namespace, for %s', async (_what, spec) => {
     const path = `${access}/namespaces/default/localsubjectaccessreviews`
     expect(server.masked(await server.call('POST', path, { body: { spec } }))).toMatchSnapshot('answer')
   })
 
-  it('needs no namespace to be there', async () => {
+  it('does not require an existing namespace', async () => {
     const path = `${access}/namespaces/nowhere-at-all/localsubjectaccessreviews`
     const spec = { user: 'bob', resourceAttributes: { ...pods, namespace: 'nowhere-at-all' } }
     expect(server.masked(await server.call('POST', path, { body: { spec } }))).toMatchSnapshot()
   })
 })
 
-describe('a review of rules', () => {
-  it.each(['bob', 'admin'] as const)('shows all that %s holds', async (user: User) => {
+describe('a SelfSubjectRulesReview', () => {
+  it.each(['bob', 'admin'] as const)('lists all permissions of %s', async (user: User) => {
     const answer = await server
       .as(user)
       .call('POST', `${access}/selfsubjectrulesreviews`, { body: { spec: { namespace: 'default' } } })
@@ -102,19 +102,19 @@ describe('a review of rules', () => {
     }).toMatchSnapshot()
   })
 
-  it('needs a namespace', async () => {
+  it('requires a namespace', async () => {
     expect(
       server.masked(await server.call('POST', `${access}/selfsubjectrulesreviews`, { body: { spec: {} } })),
     ).toMatchSnapshot()
   })
 })
 
-describe('a review of a token', () => {
+describe('a TokenReview', () => {
   it.each([
-    ['a known one', { token: 'alice-token' }],
-    ['an unknown one', { token: 'nobody-knows-it' }],
-    ['one for this server', { token: 'bob-token', audiences: ['https://kubernetes.default.svc', 'other'] }],
-    ['one for somebody else', { token: 'bob-token', audiences: ['other'] }],
+    ['a known token', { token: 'alice-token' }],
+    ['an unknown token', { token: 'nobody-knows-it' }],
+    ['a token for this server', { token: 'bob-token', audiences: ['https://kubernetes.default.svc', 'other'] }],
+    ['a token for another audience', { token: 'bob-token', audiences: ['other'] }],
     ['none', {}],
   ])('of %s', async (_what, spec) => {
     expect(
@@ -122,7 +122,7 @@ describe('a review of a token', () => {
     ).toMatchSnapshot()
   })
 
-  it('is for those who may ask', async () => {
+  it('requires permission', async () => {
     const answer = await server
       .as('alice')
       .call('POST', `${authentication}/tokenreviews`, { body: { spec: { token: 'x' } } })
@@ -130,8 +130,8 @@ describe('a review of a token', () => {
   })
 })
 
-describe('a review of oneself', () => {
-  it('says who one is, whatever is asked', async () => {
+describe('a SelfSubjectReview', () => {
+  it('returns the user, whatever the request contains', async () => {
     const path = `${authentication}/selfsubjectreviews`
     const body = { metadata: { name: 'x', labels: { a: 'b' } }, status: { userInfo: { username: 'root' } } }
     expect(server.masked(await server.as('alice').call('POST', path, { body }))).toMatchSnapshot()

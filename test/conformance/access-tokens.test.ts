@@ -37,7 +37,7 @@ async function whoIs(token: string): Promise<Answer> {
   return await server.call('POST', `${authentication}/selfsubjectreviews`, { body: {}, headers })
 }
 
-/** For a token that nobody has shown yet: a real server remembers for a while that one was good. */
+/** For a token that no request has used yet: a real server caches for a while that a token is valid. */
 async function untilRefused(token: string): Promise<void> {
   while ((await whoIs(token)).status !== 401) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -52,8 +52,8 @@ async function reviewed(token: string, audiences?: readonly string[]): Promise<u
 
 describe('a token request', () => {
   it.each([
-    ['nothing at all', {}],
-    ['its kind alone', { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1' }],
+    ['an empty body', {}],
+    ['its kind only', { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1' }],
     ['audiences', { spec: { audiences: ['a', 'b'] } }],
     ['a duration', { spec: { expirationSeconds: 7200 } }],
     ['too short a duration', { spec: { expirationSeconds: 599 } }],
@@ -61,13 +61,10 @@ describe('a token request', () => {
     ['another name', { metadata: { name: 'other' } }],
     ['another namespace', { metadata: { namespace: 'other' } }],
     ['another uid', { metadata: { uid: 'other' } }],
-    ['a pod that is not there', { spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } } }],
+    ['a missing pod', { spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } } }],
+    ['a missing node', { spec: { boundObjectRef: { kind: 'Node', apiVersion: 'v1', name: 'no-such-node' } } }],
     [
-      'a node that is not there',
-      { spec: { boundObjectRef: { kind: 'Node', apiVersion: 'v1', name: 'no-such-node' } } },
-    ],
-    [
-      'something to which nothing is bound',
+      'a kind that tokens cannot be bound to',
       { spec: { boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'p' } } },
     ],
     ['a custom resource', { spec: { boundObjectRef: { kind: 'Thing', apiVersion: 'example.com/v1', name: 'p' } } }],
@@ -77,13 +74,13 @@ describe('a token request', () => {
     expect(shown(await server.call('POST', `${path}/token`, { body }))).toMatchSnapshot()
   })
 
-  it('for nobody is refused', async () => {
+  it('for a missing service account is rejected', async () => {
     const { namespace } = await account()
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/nobody/token`
     expect(server.masked(await server.call('POST', path, { body: {} }))).toMatchSnapshot()
   })
 
-  it('can only be made', async () => {
+  it('supports create only', async () => {
     const { path } = await account()
     expect((await server.call('GET', `${path}/token`)).status).toBe(405)
     expect(server.masked(await server.as('bob').call('POST', `${path}/token`, { body: {} }))).toMatchSnapshot()
@@ -91,7 +88,7 @@ describe('a token request', () => {
 })
 
 describe('a token', () => {
-  it('says whose it is, for whom and how long', async () => {
+  it('names its subject, audience and expiry', async () => {
     const { path } = await account()
     const { exp, iat, nbf, jti, ...claims } = claimsIn(await tokenOf(path, { expirationSeconds: 1200 }))
     expect(server.maskedJson(claims)).toMatchSnapshot()
@@ -100,7 +97,7 @@ describe('a token', () => {
     expect(jti).toMatch(/^[0-9a-f-]{36}$/)
   })
 
-  it('is its account', async () => {
+  it('authenticates its service account', async () => {
     const { path } = await account()
     const token = await tokenOf(path)
     expect(server.masked(await whoIs(token))).toMatchSnapshot('who')
@@ -109,7 +106,7 @@ describe('a token', () => {
     expect(server.masked(await server.call('GET', '/api/v1/pods', { headers }))).toMatchSnapshot('refusal')
   })
 
-  it('for another audience is good there alone', async () => {
+  it('for another audience is valid there only', async () => {
     const { path } = await account()
     const token = await tokenOf(path, { audiences: ['vault', 'other'] })
     expect((await whoIs(token)).status).toBe(401)
@@ -117,7 +114,7 @@ describe('a token', () => {
     expect(await reviewed(token, ['vault', 'third'])).toMatchSnapshot('there')
   })
 
-  it('with anything changed is nobody’s', async () => {
+  it('with any change is invalid', async () => {
     const { path, uid } = await account()
     const [head = '', body = '', signature = ''] = (await tokenOf(path)).split('.')
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -137,7 +134,7 @@ describe('a token', () => {
     for (const parts of forged) expect((await whoIs(parts.join('.'))).status).toBe(401)
   })
 
-  it('ends with its account, and another of the same name is another one', async () => {
+  it('ends with its account, and is not valid for a new account of the same name', async () => {
     const { namespace, path } = await account()
     expect((await whoIs(await tokenOf(path))).status).toBe(201)
     const token = await tokenOf(path)
@@ -149,7 +146,7 @@ describe('a token', () => {
     expect((await whoIs(token)).status).toBe(401)
   })
 
-  it('ends with the secret it is bound to', async () => {
+  it('ends with the Secret it is bound to', async () => {
     const { namespace, path } = await account()
     const secrets = `/api/v1/namespaces/${namespace}/secrets`
     await server.must('POST', secrets, { body: { metadata: { name: 'anchor' } } })
@@ -166,7 +163,7 @@ describe('a token', () => {
     expect(await reviewed(token)).toMatchSnapshot('review')
   })
 
-  it('of a pod says so, and ends with it', async () => {
+  it('bound to a pod names it, and ends with it', async () => {
     const { namespace, path } = await account()
     const pods = `/api/v1/namespaces/${namespace}/pods`
     const spec = { serviceAccountName: 'robot', containers: [{ name: 'a', image: 'a' }], nodeName: 'far-away' }
@@ -185,7 +182,7 @@ describe('a token', () => {
     await untilRefused(token)
   })
 
-  it('that a kubelet asks for lasts longer than it says', async () => {
+  it('requested by a kubelet is valid longer than it states', async () => {
     const { namespace, path } = await account()
     const spec = { serviceAccountName: 'robot', containers: [{ name: 'a', image: 'a' }] }
     await server.must('POST', `/api/v1/namespaces/${namespace}/pods`, { body: { metadata: { name: 'worker' }, spec } })
@@ -200,14 +197,14 @@ describe('a token', () => {
 })
 
 describe('the issuer of tokens', () => {
-  it('tells how they are signed', async () => {
+  it('documents its signing algorithms', async () => {
     const { body, headers } = await server.call('GET', '/.well-known/openid-configuration')
     expect({ ...(body as JsonObject), jwks_uri: new URL(at(body, 'jwks_uri') as string).pathname }).toMatchSnapshot()
     expect(headers['cache-control']).toBe('public, max-age=3600')
     expect(headers['content-type']).toBe('application/json')
   })
 
-  it('shows its public key, which checks them', async () => {
+  it('publishes the public key that verifies them', async () => {
     expect((await server.call('GET', '/openid/v1/jwks')).headers['content-type']).toBe('application/json')
     const { headers, body } = await server.call('GET', '/openid/v1/jwks', { accept: '*/*' })
     expect(headers['content-type']).toBe('application/jwk-set+json')

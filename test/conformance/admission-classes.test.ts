@@ -19,7 +19,7 @@ describe('a runtime class', () => {
     return { overhead: overhead ?? null, nodeSelector: nodeSelector ?? null, tolerations: tolerations ?? null }
   }
 
-  it('gives a pod its overhead and its place', async () => {
+  it('sets the overhead and scheduling of a pod', async () => {
     const name = server.unique('runtime')
     await putCluster(server, '/apis/node.k8s.io/v1/runtimeclasses', {
       metadata: { name },
@@ -33,7 +33,7 @@ describe('a runtime class', () => {
     expect(await scheduled({ runtimeClassName: name, overhead: { cpu: '1' } })).toMatchSnapshot('fourth')
   })
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     expect(await scheduled({ runtimeClassName: 'nothing' })).toMatchSnapshot('first')
     expect(await scheduled({ overhead: { cpu: '1' } })).toMatchSnapshot('second')
   })
@@ -53,7 +53,7 @@ describe('certificates', () => {
     spec: { request: requests[of], signerName, usages: ['client auth'] },
   })
 
-  it('are approved and signed by those who may use the signer', async () => {
+  it('are approved and signed by users of the signer', async () => {
     const user = server.unique('user')
     const signer = `${server.unique('signer')}.example.com/x`
     const grant = async (rules: readonly object[]): Promise<void> => {
@@ -89,7 +89,7 @@ describe('certificates', () => {
     expect(at(await server.must('GET', `${path}/${name}`), 'status', 'conditions', 0, 'type')).toBe('Approved')
   })
 
-  it('make nobody a master', async () => {
+  it('cannot add a user to system:masters', async () => {
     const signer = 'kubernetes.io/kube-apiserver-client'
     expect(await tryCreate(server, path, request('a', signer, 'masters'))).toMatchSnapshot()
     const other = await server.call('POST', `${path}?dryRun=All`, { body: request('a', 'example.com/x', 'masters') })

@@ -32,7 +32,7 @@ const mutating = (spec: object): Promise<Json> =>
     spec: { matchConstraints: { resourceRules }, reinvocationPolicy: 'Never', ...spec },
   })
 
-/** Each is a validation of one policy: all are told of at once. */
+/** Each expression is a validation of one policy: the server reports the errors of all at once. */
 async function validations(expressions: readonly string[], more: object = {}): Promise<JsonObject> {
   const told = await validating({ validations: expressions.map((expression) => ({ expression })), ...more })
   const all = typeof told === 'string' ? [] : (told as readonly string[])
@@ -45,7 +45,7 @@ async function validations(expressions: readonly string[], more: object = {}): P
 }
 
 describe('a validation', () => {
-  it('has an object that may be anything', async () => {
+  it('has a dynamically typed object', async () => {
     expect(
       await validations([
         'true',
@@ -120,7 +120,7 @@ describe('a validation', () => {
     ).toMatchSnapshot()
   })
 
-  it('has a request, a namespace and an authorizer of known form', async () => {
+  it('has a typed request, namespace and authorizer', async () => {
     expect(
       await validations([
         "request.operation == 'CREATE'",
@@ -178,7 +178,7 @@ describe('a validation', () => {
     ).toMatchSnapshot()
   })
 
-  it('has parameters where the policy says of which kind', async () => {
+  it('has parameters where the policy declares their kind', async () => {
     expect(
       await validations(['params == null', 'params.data.a == 1', 'params', 'parameters.a == 1'], { paramKind }),
     ).toMatchSnapshot()
@@ -266,7 +266,7 @@ describe('a variable', () => {
       ],
     ],
     [
-      'sees those before it',
+      'sees earlier variables',
       [
         ['a', '1'],
         ['b', "variables.a + 'x'"],
@@ -275,14 +275,14 @@ describe('a variable', () => {
     ],
     ['does not see itself', [['a', 'variables.a']]],
     [
-      'is not known if it is wrong',
+      'is undefined if it is invalid',
       [
         ['a', 'unknown'],
         ['b', 'variables.a + 1'],
       ],
     ],
     [
-      'needs a name and an expression',
+      'requires a name and an expression',
       [
         ['', '1'],
         [' ', '1'],
@@ -291,7 +291,7 @@ describe('a variable', () => {
       ],
     ],
     [
-      'has a name of the language',
+      'has a CEL identifier as name',
       [
         ['a-b', '1'],
         ['1a', '1'],
@@ -304,7 +304,7 @@ describe('a variable', () => {
       ],
     ],
     [
-      'may be given again',
+      'may be redefined',
       [
         ['a', '1'],
         ['a', "'x'"],
@@ -313,7 +313,7 @@ describe('a variable', () => {
       ],
     ],
     [
-      'has neither parameters nor a scope of its own',
+      'has neither parameters nor its own scope',
       [
         ['a', 'params'],
         ['b', 'authorizer'],
@@ -338,7 +338,7 @@ describe('a variable', () => {
 })
 
 describe('a message', () => {
-  it('is a text without an authorizer', async () => {
+  it('is a string without an authorizer', async () => {
     const messages = [
       "'a' + object.metadata.name",
       'object.metadata.name',
@@ -365,7 +365,7 @@ describe('a message', () => {
 })
 
 describe('an annotation', () => {
-  it('is a text or nothing', async () => {
+  it('is a string or null', async () => {
     const values = [
       "'a'",
       'null',
@@ -435,7 +435,7 @@ describe('a mutation', () => {
   })
   const patch = (expression: string): object => ({ patchType: 'JSONPatch', jsonPatch: { expression } })
 
-  it('makes an object, or a list of patches', async () => {
+  it('returns an object, or a list of patches', async () => {
     const mutations = [
       apply('Object{}'),
       apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"),

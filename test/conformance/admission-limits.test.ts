@@ -31,12 +31,12 @@ describe('the priority of a pod', () => {
 
   it.each<readonly [string, object]>([
     ['nothing', {}],
-    ['a class of the system', { priorityClassName: 'system-node-critical' }],
-    ['a class that is not there', { priorityClassName: 'nothing' }],
-    ['a number of its own', { priority: 7 }],
-    ['the number that it would get', { priority: 0 }],
-    ['a policy of its own', { preemptionPolicy: 'Never' }],
-  ])('that says %s', async (_what, spec) => {
+    ['a system class', { priorityClassName: 'system-node-critical' }],
+    ['a missing class', { priorityClassName: 'nothing' }],
+    ['an explicit number', { priority: 7 }],
+    ['the number of its class', { priority: 0 }],
+    ['an explicit preemption policy', { preemptionPolicy: 'Never' }],
+  ])('with %s', async (_what, spec) => {
     expect(await priorityOf(spec)).toMatchSnapshot()
   })
 
@@ -59,7 +59,7 @@ describe('the priority of a pod', () => {
     )
   })
 
-  it('stays when an update leaves it out', async () => {
+  it('is kept when an update omits it', async () => {
     const namespace = await server.namespace()
     const made = await server.must('POST', podsOf(namespace), { body: pod() })
     const { priority: _priority, preemptionPolicy: _policy, ...spec } = made['spec'] as JsonObject
@@ -101,7 +101,7 @@ describe('a limit range', () => {
     }
   }
 
-  it('says what containers ask for that do not', async () => {
+  it('sets default requests and limits of containers', async () => {
     const namespace = await limited({
       type: 'Container',
       default: { cpu: '500m', memory: '1Gi' },
@@ -118,11 +118,11 @@ describe('a limit range', () => {
 
   it.each<readonly [string, object]>([
     ['nothing', {}],
-    ['too little', { requests: { cpu: '50m' }, limits: { cpu: '100m' } }],
-    ['too much', { requests: { cpu: '1' }, limits: { cpu: '3' } }],
-    ['the bounds', { requests: { cpu: '100m' }, limits: { cpu: '200m' } }],
-    ['too little for its limit', { requests: { cpu: '100m' }, limits: { cpu: '500m' } }],
-  ])('bounds a container that asks for %s', async (_what, resources) => {
+    ['less than the minimum', { requests: { cpu: '50m' }, limits: { cpu: '100m' } }],
+    ['more than the maximum', { requests: { cpu: '1' }, limits: { cpu: '3' } }],
+    ['the minimum and maximum', { requests: { cpu: '100m' }, limits: { cpu: '200m' } }],
+    ['too little for its ratio', { requests: { cpu: '100m' }, limits: { cpu: '500m' } }],
+  ])('limits a container that requests %s', async (_what, resources) => {
     const namespace = await limited({
       type: 'Container',
       min: { cpu: '100m' },
@@ -132,7 +132,7 @@ describe('a limit range', () => {
     expect(await resourcesOf(namespace, { containers: [container(resources)] })).toMatchSnapshot()
   })
 
-  it('bounds a pod by the sum of its containers', async () => {
+  it('limits a pod by the sum of its containers', async () => {
     const namespace = await limited({ type: 'Pod', min: { memory: '1Mi' }, max: { memory: '1Gi' } })
     const half = { requests: { memory: '600Mi' }, limits: { memory: '600Mi' } }
     expect(await resourcesOf(namespace, { containers: [container(half)] })).toMatchSnapshot('first')
@@ -142,7 +142,7 @@ describe('a limit range', () => {
     expect(await resourcesOf(namespace, {})).toMatchSnapshot('third')
   })
 
-  it('bounds a claim', async () => {
+  it('limits a claim', async () => {
     const namespace = await limited({ type: 'PersistentVolumeClaim', min: { storage: '5' }, max: { storage: '1Gi' } })
     const claim = (storage: string): JsonObject => ({
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
@@ -171,7 +171,7 @@ describe('a quota', () => {
   const usedIn = async (namespace: string): Promise<Json> =>
     at(await server.must('GET', `/api/v1/namespaces/${namespace}/resourcequotas/q`), 'status')!
 
-  it('bounds how many there are, by old names and new', async () => {
+  it('limits the number of objects, by old and new names', async () => {
     const hard = { configmaps: '1', 'count/configmaps': '5', 'count/deployments.apps': '0', secrets: '0' }
     const used = { configmaps: '0', 'count/configmaps': '0', 'count/deployments.apps': '0', secrets: '0' }
     const namespace = await bounded(hard, used)
@@ -191,7 +191,7 @@ describe('a quota', () => {
     await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '1' } } })
   })
 
-  it('bounds what pods ask for, which they then have to say', async () => {
+  it('limits the requests of pods, which then are required', async () => {
     const hard = { pods: '2', 'requests.cpu': '1', 'limits.memory': '1Gi' }
     const namespace = await bounded(hard, { pods: '0', 'requests.cpu': '0', 'limits.memory': '0' })
     const resources = { requests: { cpu: '600m' }, limits: { memory: '512Mi' } }
@@ -211,7 +211,7 @@ describe('a quota', () => {
     expect(await usedIn(namespace)).toMatchSnapshot('seventh')
   })
 
-  it('counts ports and balancers of services', async () => {
+  it('counts node ports and load balancers of services', async () => {
     const hard = { services: '5', 'services.nodeports': '1', 'services.loadbalancers': '1' }
     const namespace = await bounded(hard, { services: '0', 'services.nodeports': '0', 'services.loadbalancers': '0' })
     const path = `/api/v1/namespaces/${namespace}/services`
@@ -247,10 +247,10 @@ describe('a quota', () => {
   })
 
   it.each<readonly [string, object, object]>([
-    ['that end', { scopes: ['Terminating'] }, { activeDeadlineSeconds: 5 }],
-    ['that do not end', { scopes: ['NotTerminating'] }, {}],
-    ['that ask for nothing', { scopes: ['BestEffort'] }, {}],
-    ['that ask for something', { scopes: ['NotBestEffort'] }, { containers: [container({ requests: { cpu: '1' } })] }],
+    ['that terminate', { scopes: ['Terminating'] }, { activeDeadlineSeconds: 5 }],
+    ['that do not terminate', { scopes: ['NotTerminating'] }, {}],
+    ['without requests', { scopes: ['BestEffort'] }, {}],
+    ['with requests', { scopes: ['NotBestEffort'] }, { containers: [container({ requests: { cpu: '1' } })] }],
     [
       'of a priority',
       {
@@ -260,7 +260,7 @@ describe('a quota', () => {
       },
       { priorityClassName: 'system-node-critical' },
     ],
-  ])('may be for pods %s', async (_which, spec, own) => {
+  ])('may be restricted to pods %s', async (_which, spec, own) => {
     const namespace = await bounded({ pods: '0' }, { pods: '0' }, spec)
     const others = [
       {},

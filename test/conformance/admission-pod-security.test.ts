@@ -36,10 +36,10 @@ async function told(namespace: string, spec: object): Promise<Json> {
 }
 
 const pods: readonly (readonly [string, object])[] = [
-  ['says nothing', { containers: [container()] }],
+  ['is empty', { containers: [container()] }],
   ['is secure', { containers: [container(secure)] }],
   [
-    'is secure as a whole',
+    'is secure at the pod level',
     {
       securityContext: { runAsNonRoot: true, seccompProfile: secure.seccompProfile },
       containers: [container({ ...secure, runAsNonRoot: undefined, seccompProfile: undefined })],
@@ -51,7 +51,7 @@ const pods: readonly (readonly [string, object])[] = [
     { containers: [container({ privileged: true }), { ...container({ privileged: true }), name: 'd' }] },
   ],
   [
-    'has ports and volumes of its host',
+    'has host ports and host volumes',
     {
       containers: [container(secure, { ports: [{ containerPort: 80, hostPort: 80 }] })],
       volumes: [
@@ -65,7 +65,7 @@ const pods: readonly (readonly [string, object])[] = [
     { containers: [container({ ...secure, capabilities: { add: ['SYS_ADMIN', 'CHOWN'], drop: ['ALL'] } })] },
   ],
   [
-    'is root',
+    'runs as root',
     {
       securityContext: { runAsUser: 0, runAsNonRoot: false },
       containers: [container({ ...secure, runAsUser: 0, runAsNonRoot: false })],
@@ -86,8 +86,8 @@ describe.each(['baseline', 'restricted'])('under the standard %s', (level) => {
   })
 })
 
-describe('standards', () => {
-  it('may only be warned of, and of what makes pods always are', async () => {
+describe('the Pod Security Standards', () => {
+  it('may only warn, and always only warn about workloads', async () => {
     const namespace = await secured({ warn: 'restricted', 'warn-version': 'v1.30' })
     expect(await told(namespace, { containers: [container()] })).toMatchSnapshot('pod')
     const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [container()] } }
@@ -99,7 +99,7 @@ describe('standards', () => {
     expect([await warnings(namespace), await warnings(enforced)]).toMatchSnapshot('deployments')
   })
 
-  it('have names that are known', async () => {
+  it('have known names', async () => {
     const labels = { 'pod-security.kubernetes.io/enforce': 'tight', 'pod-security.kubernetes.io/warn-version': 'new' }
     expect(await tryCreate(server, '/api/v1/namespaces', { metadata: { labels } })).toMatchSnapshot()
   })

@@ -68,23 +68,23 @@ describe('a validating policy', () => {
     ['the expression', { expression: `${isProbe} || object.data.x == '2'` }],
     ['a message', { expression: `${isProbe} || false`, message: ' must not be ' }],
     [
-      'a message that is made',
+      'a message expression',
       { expression: `${isProbe} || false`, message: 'other', messageExpression: "'x is ' + object.data.x" },
     ],
     [
-      'a message where none can be made',
+      'a message expression that fails',
       { expression: `${isProbe} || false`, message: 'other', messageExpression: 'string(object.data.nothing)' },
     ],
-    ['a message of lines', { expression: `${isProbe} || false`, messageExpression: "'a\\nb'" }],
+    ['a message of several lines', { expression: `${isProbe} || false`, messageExpression: "'a\\nb'" }],
     ['a reason', { expression: `${isProbe} || false`, reason: 'Forbidden' }],
     ['another reason', { expression: `${isProbe} || false`, reason: 'RequestEntityTooLarge' }],
-    ['what went wrong', { expression: `${isProbe} || object.spec.x == 1` }],
-  ])('refuses with %s', async (_what, validation) => {
+    ['the evaluation error', { expression: `${isProbe} || object.spec.x == 1` }],
+  ])('rejects with %s', async (_what, validation) => {
     const { write } = await policy({ spec: { validations: [validation] } })
     expect(await write({ x: '1' })).toMatchSnapshot()
   })
 
-  it('lets pass what holds, and what it cannot evaluate where it ignores failures', async () => {
+  it('admits valid objects, and objects that it cannot evaluate with failurePolicy Ignore', async () => {
     const { write } = await policy({
       spec: {
         failurePolicy: 'Ignore',
@@ -94,7 +94,7 @@ describe('a validating policy', () => {
     expect([await write({ x: '1' }), await write({ x: '2' })]).toMatchSnapshot()
   })
 
-  it('only warns, or says nothing, where its binding wants it', async () => {
+  it('only warns or audits, where its binding says so', async () => {
     const spec = { validations: [{ expression: `${isProbe} || false`, message: 'so so' }] }
     const { write } = await policy({ spec, binding: { validationActions: ['Warn', 'Audit'] } })
     expect(await write()).toMatchSnapshot('first')
@@ -102,7 +102,7 @@ describe('a validating policy', () => {
     expect(await quiet.write()).toMatchSnapshot('second')
   })
 
-  it('has variables, evaluated when they are needed', async () => {
+  it('evaluates variables lazily', async () => {
     const { write } = await policy({
       spec: {
         variables: [
@@ -122,7 +122,7 @@ describe('a validating policy', () => {
     expect([await write({ x: '1' }), await write({ x: '1', z: '2' }), await write({ y: '1' })]).toMatchSnapshot()
   })
 
-  it('is for what meets its conditions', async () => {
+  it('applies to objects that match its conditions', async () => {
     const { write } = await policy({
       spec: {
         matchConditions: [{ name: 'red', expression: "object.data.color == 'red'" }],
@@ -133,7 +133,7 @@ describe('a validating policy', () => {
     expect([await write({ color: 'red' }), await write({ color: 'blue' }), await write()]).toMatchSnapshot()
   })
 
-  it('sees the request, the namespace and who may do what', async () => {
+  it('sees the request, the namespace and the authorizer', async () => {
     const { write, path, namespace } = await policy({
       spec: {
         validations: [
@@ -186,7 +186,7 @@ describe('a validating policy', () => {
     expect([await one.write({ a: '', b: '' }), await one.write({ a: '', b: '', c: '', d: '' })]).toMatchSnapshot()
   })
 
-  it('without its parameters refuses, or does nothing', async () => {
+  it('without its parameters rejects or is skipped', async () => {
     const spec = {
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
       validations: [{ expression: 'false' }],
@@ -200,7 +200,7 @@ describe('a validating policy', () => {
     expect(await denied.write()).toMatchSnapshot('second')
   })
 
-  it('refuses when the kind of its parameters is not there', async () => {
+  it('rejects when the kind of its parameters is missing', async () => {
     const { write } = await policy({
       spec: { paramKind: { apiVersion: 'example.com/v1', kind: 'Nothing' }, validations: [{ expression: 'true' }] },
       binding: { paramRef: { name: 'x', parameterNotFoundAction: 'Allow' } },
@@ -208,7 +208,7 @@ describe('a validating policy', () => {
     expect(await write()).toMatchSnapshot()
   })
 
-  it('leaves out what its rules exclude, and names that they do not name', async () => {
+  it('excludes resources by its rules and resource names', async () => {
     const excluded = await policy({
       spec: {
         matchConstraints: { resourceRules: [rule], excludeResourceRules: [{ ...rule, resourceNames: ['b'] }] },
@@ -226,7 +226,7 @@ describe('a validating policy', () => {
   })
 })
 
-describe('expressions are compiled when they are written', () => {
+describe('expressions are compiled on write', () => {
   const constraints = { matchConstraints: { resourceRules: [rule] } }
   const tryPolicy = async (spec: object): Promise<Json> => {
     const body = { metadata: { name: 'a' }, spec: { ...constraints, ...spec } }
@@ -241,7 +241,7 @@ describe('expressions are compiled when they are written', () => {
     ['an unknown variable', { validations: [{ expression: 'self.x == 1' }] }],
     ['another type', { validations: [{ expression: "'a'" }] }],
     ['any type', { validations: [{ expression: 'object.x' }] }],
-    ['parameters that are not declared', { validations: [{ expression: 'params.x == 1' }] }],
+    ['undeclared parameters', { validations: [{ expression: 'params.x == 1' }] }],
     ['a field that requests do not have', { validations: [{ expression: "request.uid == ''" }] }],
     ['a message', { validations: [{ expression: 'true', messageExpression: '1' }] }],
     [
@@ -254,20 +254,20 @@ describe('expressions are compiled when they are written', () => {
       { variables: [{ name: 'x', expression: '1' }], validations: [{ expression: "variables.x == ''" }] },
     ],
     [
-      'a variable that is not there',
+      'a missing variable',
       { variables: [{ name: 'x', expression: '1' }], validations: [{ expression: 'variables.y == 1' }] },
     ],
     ['a condition', { matchConditions: [{ name: 'x', expression: '1' }], validations: [{ expression: 'true' }] }],
     ['an annotation', { auditAnnotations: [{ key: 'x', valueExpression: '1' }] }],
     [
-      'what is right',
+      'a valid policy',
       { validations: [{ expression: 'true' }], auditAnnotations: [{ key: 'x', valueExpression: "'1'" }] },
     ],
   ])('%s', async (_what, spec) => {
     expect(await tryPolicy(spec)).toMatchSnapshot()
   })
 
-  it('a condition of a webhook', async () => {
+  it('a match condition of a webhook', async () => {
     const webhook = {
       name: 'hook.example.com',
       clientConfig: { url: 'https://127.0.0.1:1/x' },
@@ -338,13 +338,13 @@ describe('a mutating policy', () => {
   it.each<readonly [string, readonly object[]]>([
     ['merges an object', [apply("Object{data: {'by': 'policy', 'old': string(size(object.data))}}")]],
     [
-      'goes on with what it made',
+      'sees earlier mutations',
       [
         apply("Object{data: {'by': 'policy'}}"),
         apply("Object{metadata: Object.metadata{labels: {'size': string(size(object.data))}}}"),
       ],
     ],
-    ['leaves out what is optional', [apply('Object{?data: optional.none()}')]],
+    ['removes optional fields', [apply('Object{?data: optional.none()}')]],
     [
       'patches',
       [
@@ -360,15 +360,15 @@ describe('a mutating policy', () => {
         ),
       ],
     ],
-    ['refuses when it fails', [apply("Object{data: {'x': string(object.spec.x)}}")]],
-    ['refuses a field that is not there', [apply('Object{nothing: 1}')]],
-    ['refuses a type of another place', [apply("Object{metadata: Object.other{labels: {'a': 'b'}}}")]],
+    ['rejects when it fails', [apply("Object{data: {'x': string(object.spec.x)}}")]],
+    ['rejects an unknown field', [apply('Object{nothing: 1}')]],
+    ['rejects a type of another field', [apply("Object{metadata: Object.other{labels: {'a': 'b'}}}")]],
   ])('%s', async (_what, mutations) => {
     const { write } = await mutating({ mutations })
     expect(await write({ x: '1' })).toMatchSnapshot('outcome')
   })
 
-  it('ignores its failures where it wants to', async () => {
+  it('ignores failures with failurePolicy Ignore', async () => {
     const { write } = await mutating({
       failurePolicy: 'Ignore',
       mutations: [apply("Object{data: {'x': string(object.spec.x)}}")],
@@ -376,7 +376,7 @@ describe('a mutating policy', () => {
     expect(await write({ x: '1' })).toMatchSnapshot()
   })
 
-  it('adds to lists by key, and does not touch lists that are one thing', async () => {
+  it('adds to lists by key, and does not change atomic lists', async () => {
     const pods = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods'] }
     const sidecar = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'side', image: 'i'}]}}"
     const { namespace } = await mutating({ mutations: [apply(sidecar)] }, { resourceRules: [pods] })
@@ -394,12 +394,12 @@ describe('a mutating policy', () => {
   })
 
   it.each<readonly [string, object]>([
-    ['what is no object', apply('1')],
-    ['what is not declared', apply('Object{data: x}')],
+    ['a value that is not an object', apply('1')],
+    ['an undeclared field', apply('Object{data: x}')],
     ['another kind of object', apply('Other{}')],
-    ['what is no patch', jsonPatch("[{'op': 'add'}]")],
+    ['a value that is not a patch', jsonPatch("[{'op': 'add'}]")],
     ['a patch of other types', jsonPatch('[JSONPatch{op: 1}]')],
-  ])('must not make %s', async (_what, mutation) => {
+  ])('must not return %s', async (_what, mutation) => {
     const spec = { matchConstraints: rules, reinvocationPolicy: 'Never', mutations: [mutation] }
     const body = { metadata: { name: 'a' }, spec }
     const { body: told } = await server.call('POST', `${registration}/mutatingadmissionpolicies?dryRun=All`, { body })

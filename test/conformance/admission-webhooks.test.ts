@@ -26,7 +26,7 @@ function shown(request: JsonObject): Json {
 const merge = 'application/merge-patch+json'
 
 describe('a validating webhook', () => {
-  it('is told everything about a write', async () => {
+  it('receives the whole request', async () => {
     const { path, asked } = await hooked(server, 'validating')
     await server.must('POST', `${path}?fieldManager=me`, { body: { metadata: { name: 'a' }, data: { x: '1' } } })
     await server.must('PUT', `${path}/a?dryRun=All`, { body: { metadata: { name: 'a' }, data: { x: '2' } } })
@@ -35,24 +35,24 @@ describe('a validating webhook', () => {
     expect(asked.map(shown)).toMatchSnapshot()
   })
 
-  it('is told the name that the server makes up', async () => {
+  it('receives the generated name', async () => {
     const { path, asked } = await hooked(server, 'validating')
     const made = await server.must('POST', path, { body: { metadata: { generateName: 'a-' } } })
     expect(at(asked[0], 'name')).toBe(at(made, 'metadata', 'name'))
   })
 
   it.each<readonly [string, Answerer]>([
-    ['without a word', () => ({ allowed: false })],
+    ['without a message', () => ({ allowed: false })],
     ['with a message', () => ({ allowed: false, status: { message: 'no way' } })],
     ['with a reason', () => ({ allowed: false, status: { reason: 'Gone' } })],
     ['with a code', () => ({ allowed: false, status: { code: 418, message: 'no way', reason: 'Teapot' } })],
-    ['with a code that is none', () => ({ allowed: false, status: { code: 200, status: 'Success' } })],
+    ['with an invalid code', () => ({ allowed: false, status: { code: 200, status: 'Success' } })],
     [
       'with details',
       () => ({ allowed: false, status: { message: 'no', details: { causes: [{ field: 'data', message: 'why' }] } } }),
     ],
     ['with warnings', () => ({ allowed: false, warnings: ['first', 'second "quoted"'] })],
-  ])('refuses %s', async (_how, answerer) => {
+  ])('rejects %s', async (_how, answerer) => {
     const { path, behave } = await hooked(server, 'validating')
     behave(answerer)
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot(
@@ -75,8 +75,8 @@ describe('a validating webhook', () => {
     ['no response', () => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' } })],
     ['a patch', () => patch({ op: 'add', path: '/data', value: {} })],
     ['an error', () => ({ status: 500, text: 'out of order' })],
-    ['nothing that is there', () => ({ status: 404, text: 'not here' })],
-  ])('that answers with %s has not been asked', async (_what, answerer) => {
+    ['a missing path', () => ({ status: 404, text: 'not here' })],
+  ])('that responds with %s fails', async (_what, answerer) => {
     const { path, behave } = await hooked(server, 'validating')
     behave(answerer)
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot(
@@ -84,7 +84,7 @@ describe('a validating webhook', () => {
     )
   })
 
-  it('may be left out if it cannot be asked, where it says so', async () => {
+  it('may be skipped if it fails, with failurePolicy Ignore', async () => {
     const { path, behave } = await hooked(server, 'validating', { failurePolicy: 'Ignore' })
     behave(() => ({ status: 500, text: 'out of order' }))
     await server.must('POST', path, { body: { metadata: { name: 'a' } } })
@@ -92,21 +92,21 @@ describe('a validating webhook', () => {
     expect((await server.call('POST', path, { body: { metadata: { name: 'b' } } })).status).toBe(400)
   })
 
-  it('must be there', async () => {
+  it('must be reachable', async () => {
     const { path } = await hooked(server, 'validating', {
       clientConfig: { url: 'https://127.0.0.1:1/admit', caBundle: bundle },
     })
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
   })
 
-  it('must be a service that is there', async () => {
+  it('must have an existing service', async () => {
     const { path } = await hooked(server, 'validating', {
       clientConfig: { service: { namespace: 'default', name: 'nobody', path: '/admit' }, caBundle: bundle },
     })
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
   })
 
-  it('is told of a dry run', async () => {
+  it('receives dry runs', async () => {
     const { path, asked } = await hooked(server, 'validating', { sideEffects: 'NoneOnDryRun' })
     await server.must('POST', `${path}?dryRun=All`, { body: { metadata: { name: 'a' } } })
     expect(at(asked[0], 'dryRun')).toBe(true)
@@ -114,7 +114,7 @@ describe('a validating webhook', () => {
 })
 
 describe('a mutating webhook', () => {
-  it('changes what is stored, and nobody owns it', async () => {
+  it('changes the stored object, without field ownership', async () => {
     const { path, behave } = await hooked(server, 'mutating')
     behave(() => patch({ op: 'add', path: '/data', value: { by: 'hook' } }))
     const made = await server.must('POST', path, { body: { metadata: { name: 'a' } } })
@@ -124,7 +124,7 @@ describe('a mutating webhook', () => {
     expect(server.maskedJson(changed)).toMatchSnapshot('second')
   })
 
-  it('is asked before others look: a patch is pruned, defaulted and validated', async () => {
+  it('runs before validation: its patch is pruned, defaulted and validated', async () => {
     const rule = { ...configMapRule, resources: ['configmaps', 'services'] }
     const { namespace, behave } = await hooked(server, 'mutating', { rules: [rule] })
     const path = `/api/v1/namespaces/${namespace}/services`
@@ -152,13 +152,13 @@ describe('a mutating webhook', () => {
       () => ({ allowed: true, patchType: 'Other', patch: Buffer.from('[{"op":"remove"}]').toString('base64') }),
     ],
     ['an empty patch', () => ({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from('[]').toString('base64') })],
-  ])('takes %s as the real server does', async (_what, answerer) => {
+  ])('handles %s as the real server does', async (_what, answerer) => {
     const { path, behave } = await hooked(server, 'mutating')
     behave(answerer)
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
   })
 
-  it('is asked about a deletion too, but cannot change it', async () => {
+  it('is called for a deletion, but cannot change it', async () => {
     const { path, behave, asked } = await hooked(server, 'mutating')
     await server.must('POST', path, { body: { metadata: { name: 'a' } } })
     behave(() => patch({ op: 'add', path: '/data', value: {} }))
@@ -168,7 +168,7 @@ describe('a mutating webhook', () => {
     await server.must('DELETE', `${path}/a`)
   })
 
-  it('sees what those before it did, configurations by name; and again where others changed more', async () => {
+  it('sees earlier changes, in the order of configuration names, and is reinvoked after later ones', async () => {
     const hook = await receiver()
     const namespace = await server.namespace()
     const prefix = server.unique('order')
@@ -191,7 +191,7 @@ describe('a mutating webhook', () => {
   })
 })
 
-describe('a webhook is asked about', () => {
+describe('a webhook is called for', () => {
   const body = { metadata: { name: 'a', labels: { color: 'red' } }, data: { x: '1' } }
   const asksFor = async (webhook: object): Promise<number> => {
     const { path, asked } = await hooked(server, 'validating', webhook)
@@ -204,15 +204,15 @@ describe('a webhook is asked about', () => {
     ['its groups', { rules: [{ ...configMapRule, apiGroups: ['apps'] }] }, 0],
     ['any resource', { rules: [{ ...configMapRule, resources: ['*'] }] }, 1],
     ['any subresource', { rules: [{ ...configMapRule, resources: ['*/*'] }] }, 1],
-    ['subresources alone', { rules: [{ ...configMapRule, resources: ['configmaps/status'] }] }, 0],
+    ['subresources only', { rules: [{ ...configMapRule, resources: ['configmaps/status'] }] }, 0],
     ['its scope', { rules: [{ ...configMapRule, scope: 'Namespaced' }] }, 1],
     ['no other scope', { rules: [{ ...configMapRule, scope: 'Cluster' }] }, 0],
-    ['objects of its labels', { objectSelector: { matchLabels: { color: 'red' } } }, 1],
-    ['no objects of other labels', { objectSelector: { matchLabels: { color: 'blue' } } }, 0],
-    ['what meets its conditions', { matchConditions: [{ name: 'x', expression: "object.data.x == '1'" }] }, 1],
-    ['no more than that', { matchConditions: [{ name: 'x', expression: "object.data.x == '2'" }] }, 0],
+    ['objects with its labels', { objectSelector: { matchLabels: { color: 'red' } } }, 1],
+    ['no objects with other labels', { objectSelector: { matchLabels: { color: 'blue' } } }, 0],
+    ['objects that match its conditions', { matchConditions: [{ name: 'x', expression: "object.data.x == '1'" }] }, 1],
+    ['no other objects', { matchConditions: [{ name: 'x', expression: "object.data.x == '2'" }] }, 0],
     [
-      'the request, too',
+      'conditions on the request',
       {
         matchConditions: [
           { name: 'a', expression: "request.operation == 'CREATE' && request.userInfo.username == 'admin'" },
@@ -227,7 +227,7 @@ describe('a webhook is asked about', () => {
       1,
     ],
     [
-      'nothing it fails at, if it ignores failures',
+      'no object whose condition fails, with failurePolicy Ignore',
       { failurePolicy: 'Ignore', matchConditions: [{ name: 'x', expression: 'object.spec.x == 1' }] },
       0,
     ],
@@ -235,14 +235,14 @@ describe('a webhook is asked about', () => {
     expect(await asksFor(webhook)).toBe(times)
   })
 
-  it('nothing when its conditions fail, which is a refusal', async () => {
+  it('no object when its conditions fail, which rejects the request', async () => {
     const { path } = await hooked(server, 'validating', {
       matchConditions: [{ name: 'x', expression: "request.name == 'probe' || object.spec.x == 1" }],
     })
     expect(said(server, await server.call('POST', path, { body }))).toMatchSnapshot()
   })
 
-  it('an object that had its labels, or gets them', async () => {
+  it('an object whose old or new labels match', async () => {
     const { path, asked } = await hooked(server, 'validating', {
       objectSelector: { matchLabels: { color: 'blue' } },
       rules: [configMapRule],
@@ -253,7 +253,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map((request) => request['operation'])).toEqual(['UPDATE', 'UPDATE'])
   })
 
-  it('the version that it knows, where others are equivalent', async () => {
+  it('the version that it knows, with matchPolicy Equivalent', async () => {
     const rule = {
       operations: ['*'],
       apiGroups: ['autoscaling'],
@@ -274,7 +274,7 @@ describe('a webhook is asked about', () => {
     expect(server.maskedJson({ ...rest, spec: at(object, 'spec')! })).toMatchSnapshot()
   })
 
-  it('no other version, where it wants exactly its own', async () => {
+  it('no other version, with matchPolicy Exact', async () => {
     const rule = { operations: ['*'], apiGroups: ['autoscaling'], apiVersions: ['v1'], resources: ['*'] }
     const { namespace, asked } = await hooked(server, 'validating', { rules: [rule], matchPolicy: 'Exact' })
     const path = `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`
@@ -283,7 +283,7 @@ describe('a webhook is asked about', () => {
     expect(asked).toEqual([])
   })
 
-  it('a scale as a Scale, and may change it', async () => {
+  it('a Scale, which it may change', async () => {
     const rule = { operations: ['*'], apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'] }
     const { namespace, asked, behave } = await hooked(server, 'mutating', { rules: [rule] })
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments`
@@ -309,7 +309,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('second')
   })
 
-  it('an eviction, to a mutating one', async () => {
+  it('an eviction, if it is mutating', async () => {
     const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/eviction'] }
     const { namespace, asked, behave } = await hooked(server, 'mutating', { rules: [rule] })
     const path = `/api/v1/namespaces/${namespace}/pods`
@@ -323,7 +323,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('asked')
   })
 
-  it.each(['mutating', 'validating'] as const)('a binding, to a %s one', async (which) => {
+  it.each(['mutating', 'validating'] as const)('a binding, if it is %s', async (which) => {
     const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/binding'] }
     const { namespace, asked, behave } = await hooked(server, which, { rules: [rule] })
     const path = `/api/v1/namespaces/${namespace}/pods`
@@ -341,7 +341,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('asked')
   })
 
-  it.each(['mutating', 'validating'] as const)('a request for a token, to a %s one', async (which) => {
+  it.each(['mutating', 'validating'] as const)('a token request, if it is %s', async (which) => {
     const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts/token'] }
     const { namespace, asked, behave } = await hooked(server, which, { rules: [rule] })
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts`
@@ -357,7 +357,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('asked')
   })
 
-  it.each(['exec', 'attach', 'portforward', 'proxy'])('whoever connects to %s of a pod', async (subresource) => {
+  it.each(['exec', 'attach', 'portforward', 'proxy'])('connections to %s of a pod', async (subresource) => {
     const rule = { operations: ['CONNECT'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/*'] }
     const { namespace, asked, behave } = await hooked(server, 'validating', { rules: [rule] })
     behave(() => ({ allowed: false, status: { message: 'stay out' } }))
@@ -368,7 +368,7 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('asked')
   })
 
-  it('each object of a collection that is deleted', async () => {
+  it('each object of a deleted collection', async () => {
     const { path, asked } = await hooked(server, 'validating')
     await server.must('POST', path, { body })
     asked.length = 0

@@ -42,7 +42,7 @@ export interface Receiver {
 /** Names of objects that only find out whether the server knows a webhook by now. */
 export const probeName = 'probe'
 
-/** A webhook on loopback. It lets everything pass until it is told to behave otherwise. */
+/** A webhook on loopback. It allows every request until the test sets another answer. */
 export async function receiver(): Promise<Receiver> {
   const asked: JsonObject[] = []
   let probes = 0

@@ -52,7 +52,7 @@ async function said(rules: readonly object[]): Promise<unknown> {
   return outcome(server, await server.call('POST', `${kind.path()}?dryRun=All`, { body }))
 }
 
-it('turns numbers into text as Go does', async () => {
+it('formats numbers as Go does', async () => {
   const expressions = texts.flatMap((text) => numbers.map(text))
   expect(
     await said(expressions.map((messageExpression) => ({ rule: 'size(self.list) < 0', messageExpression }))),
@@ -60,7 +60,7 @@ it('turns numbers into text as Go does', async () => {
 })
 
 for (const [index, failure] of failures.entries()) {
-  it(`shows numbers in messages as Go does: ${index}`, async () => {
+  it(`formats numbers in messages as Go does: ${index}`, async () => {
     expect(await said(numbers.map((number) => ({ rule: failure(number) })))).toMatchSnapshot()
   })
 }

@@ -9,9 +9,9 @@ interface Counted {
   readonly status: { readonly replicas?: number }
 }
 
-describe('a controller that reports', () => {
+describe('a controller', () => {
   it.each(['deployments', 'statefulsets'])(
-    'may annotate what it reports on (%s), which is no change that it would have to act on',
+    'may annotate objects in a status update (%s), without a new generation',
     async (plural) => {
       const collection = `/apis/apps/v1/namespaces/${await server.namespace()}/${plural}`
       const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i:1' }] } }
@@ -50,8 +50,8 @@ interface ServiceRange {
   readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] }
 }
 
-describe('the API server itself', () => {
-  it('writes the range of service addresses', async () => {
+describe('the API server', () => {
+  it('writes the ServiceCIDR', async () => {
     // The Endpoints that it writes as well cannot be compared: a real server on loopback is refused its own.
     const path = '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'
     const { body } = await server.until(path, (answer) => at(answer.body, 'status', 'conditions') !== undefined)

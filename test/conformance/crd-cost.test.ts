@@ -391,7 +391,7 @@ async function costs(texts: readonly string[]): Promise<readonly string[]> {
 
 describe('the estimated cost of a rule', () => {
   for (const [name, texts] of Object.entries(tables)) {
-    it(`is the real one: ${name}`, async () => {
+    it(`is that of the real server: ${name}`, async () => {
       expect(await costs(texts)).toMatchSnapshot()
     })
   }
@@ -612,12 +612,12 @@ async function refusal(root: object, options: KindOptions = {}): Promise<Json> {
 
 describe('a definition with rules', () => {
   for (const [name, spec] of Object.entries(schemas)) {
-    it(`is refused where they are too expensive: ${name}`, async () => {
+    it(`is rejected where they are too expensive: ${name}`, async () => {
       expect(await refusal(object({ spec }))).toMatchSnapshot()
     })
   }
 
-  it('is refused for rules of the whole object', async () => {
+  it('is rejected for rules of the whole object', async () => {
     const root = object({ spec: object({ a: text() }) })
     expect([
       await refusal(rules(root, 'self.metadata.name.matches("^[a-z]+$") && self.metadata.generateName.contains("a")')),
@@ -643,7 +643,7 @@ describe('a definition with rules', () => {
     ]).toMatchSnapshot()
   })
 
-  it('is refused for the rules of each version', async () => {
+  it('is rejected for the rules of each version', async () => {
     const version = (name: string, spec: object): object => ({
       name,
       served: true,
@@ -659,7 +659,7 @@ describe('a definition with rules', () => {
     ]).toMatchSnapshot()
   })
 
-  it('is refused when it becomes too expensive', async () => {
+  it('is rejected when it becomes too expensive', async () => {
     const { crd } = await defineKind(
       server,
       object({ spec: object({ a: rules(list(text(3), 10), 'self.size() > 1') }) }),

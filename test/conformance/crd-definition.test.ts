@@ -30,22 +30,22 @@ const url = { clientConfig: { url: 'https://example.com/convert' } }
 type Case = readonly [name: string, schema: object, options?: KindOptions]
 
 const spec: readonly Case[] = [
-  ['nothing wrong', plain],
-  ['a scope that is none', plain, { spec: { scope: 'World' } }],
+  ['no error', plain],
+  ['an invalid scope', plain, { spec: { scope: 'World' } }],
   ['no scope', plain, { spec: { scope: '' } }],
   ['no plural', plain, { spec: { names: { kind: 'Thing', plural: '' } } }],
   ['no kind', plain, { spec: { names: { kind: '', plural: 'things' } } }],
   [
-    'names that are none',
+    'invalid names',
     plain,
     names({ singular: 'Thing', kind: 'Th ing', listKind: '9', shortNames: ['A_b'], categories: ['a', 'B'] }),
   ],
-  ['a kind that is its list kind', plain, names({ listKind: 'Thing' })],
+  ['a kind that equals its list kind', plain, names({ listKind: 'Thing' })],
   ['no versions', plain, { versions: [] }],
   ['no storage version', plain, { versions: [version('v1')] }],
   ['two storage versions', plain, { versions: [version('v1', { storage: true }), version('v2', { storage: true })] }],
-  ['a version twice', plain, { versions: [version('v1', { storage: true }), version('v1')] }],
-  ['a version name that is none', plain, { version: { name: 'V_1' } }],
+  ['a duplicate version', plain, { versions: [version('v1', { storage: true }), version('v1')] }],
+  ['an invalid version name', plain, { version: { name: 'V_1' } }],
   ['no schema', plain, { version: { schema: undefined } }],
   ['an empty schema', plain, { version: { schema: {} } }],
   [
@@ -54,7 +54,7 @@ const spec: readonly Case[] = [
     { versions: [version('v1', { storage: true }), version('v2', { schema: undefined })] },
   ],
   ['preserveUnknownFields', plain, { spec: { preserveUnknownFields: true } }],
-  ['a deprecation that is none', plain, { version: { deprecationWarning: 'old' } }],
+  ['an invalid deprecation', plain, { version: { deprecationWarning: 'old' } }],
   ['an empty deprecation', plain, { version: { deprecated: true, deprecationWarning: '' } }],
   ['a long deprecation', plain, { version: { deprecated: true, deprecationWarning: 'x'.repeat(257) } }],
   ['a deprecation of two lines', plain, { version: { deprecated: true, deprecationWarning: 'a\nb' } }],
@@ -66,7 +66,7 @@ const schemas: readonly Case[] = [
   ['no type of a field', field({})],
   ['no type of items', field({ type: 'array', items: {} })],
   ['no items', field({ type: 'array' })],
-  ['a type that is none', field({ type: 'text' })],
+  ['an invalid type', field({ type: 'text' })],
   ['type null', field({ type: 'null' })],
   ['a list of items', field({ type: 'array', items: [string] })],
   ['nullable at the root', { ...plain, nullable: true }],
@@ -86,8 +86,8 @@ const schemas: readonly Case[] = [
   ['dependencies', field({ ...object({}), dependencies: { a: ['b'] } })],
   ['patternProperties', field({ ...object({}), patternProperties: { a: string } })],
   ['additionalItems', field({ type: 'array', items: string, additionalItems: string })],
-  ['a pattern that is none', field({ ...string, pattern: '(' })],
-  ['a pattern that only JavaScript reads', field({ ...string, pattern: '(?=a)' })],
+  ['an invalid pattern', field({ ...string, pattern: '(' })],
+  ['a pattern in JavaScript syntax', field({ ...string, pattern: '(?=a)' })],
   ['preserve-unknown-fields: false', field({ ...object({}), 'x-kubernetes-preserve-unknown-fields': false })],
   [
     'int-or-string and preserve',
@@ -105,13 +105,13 @@ const schemas: readonly Case[] = [
   ],
   ['restrictions of metadata', object({ metadata: object({ name: { ...string, pattern: '^a' } }) })],
   ['labels in metadata', object({ metadata: object({ labels: { type: 'object', additionalProperties: string } }) })],
-  ['metadata that is text', object({ metadata: string })],
-  ['kind and apiVersion that are no text', object({ kind: integer, apiVersion: integer })],
+  ['metadata of type string', object({ metadata: string })],
+  ['kind and apiVersion of another type', object({ kind: integer, apiVersion: integer })],
   ['a default in metadata', object({ metadata: { ...object({ name: { ...string, default: 'a' } }) } })],
   ['a default of kind', object({ kind: { ...string, default: 'Thing' } })],
   ['a type in anyOf', field({ ...string, anyOf: [{ type: 'string' }] })],
   [
-    'many things in allOf',
+    'many fields in allOf',
     field({
       ...object({ a: string }),
       allOf: [{ description: 'x', title: 'y', default: {}, nullable: true, additionalProperties: string }],
@@ -142,17 +142,17 @@ const schemas: readonly Case[] = [
   ['int-or-string the other way round', field({ 'x-kubernetes-int-or-string': true, anyOf: [string, integer] })],
   ['fields that status forbids', { ...plain, maxProperties: 1 }, status],
   ['another type with status', { type: 'array', items: string }, status],
-  ['several mistakes', withSpec({ a: {}, b: { type: 'array' } })],
+  ['several errors', withSpec({ a: {}, b: { type: 'array' } })],
 ]
 
 const extensions: readonly Case[] = [
-  ['a list type that is none', field({ type: 'array', items: string, 'x-kubernetes-list-type': 'bag' })],
+  ['an invalid list type', field({ type: 'array', items: string, 'x-kubernetes-list-type': 'bag' })],
   ['a list type of an object', field({ ...object({}), 'x-kubernetes-list-type': 'set' })],
   [
     'a list type without type',
     field({ 'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-list-type': 'set' }),
   ],
-  ['a map type that is none', field({ ...object({}), 'x-kubernetes-map-type': 'bag' })],
+  ['an invalid map type', field({ ...object({}), 'x-kubernetes-map-type': 'bag' })],
   ['a map type of text', field({ ...string, 'x-kubernetes-map-type': 'atomic' })],
   [
     'keys without list type',
@@ -164,9 +164,9 @@ const extensions: readonly Case[] = [
   ],
   ['a map without keys', field({ type: 'array', items: object({ k: string }), 'x-kubernetes-list-type': 'map' })],
   ['a map of texts', field({ type: 'array', items: string, ...keyed })],
-  ['a key that is no property', field({ type: 'array', items: object({ a: string }), ...keyed })],
+  ['a key that is not a property', field({ type: 'array', items: object({ a: string }), ...keyed })],
   [
-    'a key twice',
+    'a duplicate key',
     field({
       type: 'array',
       items: object({ k: string }, { required: ['k'] }),
@@ -178,14 +178,14 @@ const extensions: readonly Case[] = [
     'a key that is an object',
     field({ type: 'array', items: object({ k: object({}) }, { required: ['k'] }), ...keyed }),
   ],
-  ['a key that may be missing', field({ type: 'array', items: object({ k: string }), ...keyed })],
+  ['an optional key', field({ type: 'array', items: object({ k: string }), ...keyed })],
   ['a key with a default', field({ type: 'array', items: object({ k: { ...string, default: 'a' } }), ...keyed })],
   [
-    'a key that may be null',
+    'a nullable key',
     field({ type: 'array', items: object({ k: { ...string, nullable: true } }, { required: ['k'] }), ...keyed }),
   ],
   [
-    'items of a set that may be null',
+    'nullable items of a set',
     field({ type: 'array', items: { ...string, nullable: true }, 'x-kubernetes-list-type': 'set' }),
   ],
   ['a set of objects', field({ type: 'array', items: object({ a: string }), 'x-kubernetes-list-type': 'set' })],
@@ -205,19 +205,22 @@ const extensions: readonly Case[] = [
       'x-kubernetes-list-type': 'set',
     }),
   ],
-  ['a format that nobody knows', field({ ...string, format: 'nonsense' })],
+  ['an unknown format', field({ ...string, format: 'nonsense' })],
 ]
 
 const defaults: readonly Case[] = [
   ['a default of another type', field({ ...string, default: 5 })],
-  ['a default that is not pruned', field({ ...object({ a: string }), default: { b: 1 } })],
-  ['a default that is not allowed', field({ ...string, enum: ['a'], default: 'b' })],
+  ['an unpruned default', field({ ...object({ a: string }), default: { b: 1 } })],
+  ['a default outside the enum', field({ ...string, enum: ['a'], default: 'b' })],
   ['a default that does not match', field({ ...string, pattern: '^a', default: 'b' })],
   ['a default that is too long', field({ ...string, maxLength: 1, default: 'ab' })],
-  ['a default that lacks something', field({ ...object({ a: string }, { required: ['a'] }), default: {} })],
-  ['a default with a wrong member', field({ ...object({ a: integer }), default: { a: 'x' } })],
+  ['a default without a required field', field({ ...object({ a: string }, { required: ['a'] }), default: {} })],
+  ['a default with an invalid member', field({ ...object({ a: integer }), default: { a: 'x' } })],
   ['a default that is null', field({ ...string, nullable: true, default: null })],
-  ['a default against a rule', field({ ...integer, default: 1, 'x-kubernetes-validations': [{ rule: 'self > 5' }] })],
+  [
+    'a default that violates a rule',
+    field({ ...integer, default: 1, 'x-kubernetes-validations': [{ rule: 'self > 5' }] }),
+  ],
   [
     'a default of an embedded object',
     field({
@@ -232,11 +235,11 @@ const defaults: readonly Case[] = [
 ]
 
 const rules: readonly Case[] = [
-  ['a rule that is fine', ruled({ rule: 'self.n > 0' })],
+  ['a valid rule', ruled({ rule: 'self.n > 0' })],
   ['a rule with an unknown field', ruled({ rule: 'self.x > 0', message: 'a<b' })],
-  ['a rule with a syntax mistake', ruled({ rule: 'self.n >' })],
+  ['a rule with a syntax error', ruled({ rule: 'self.n >' })],
   ['a rule of the wrong type', ruled({ rule: 'self.n' })],
-  ['a rule that mixes types', ruled({ rule: "self.n == 'a'" })],
+  ['a rule with mixed types', ruled({ rule: "self.n == 'a'" })],
   ['an unknown function', ruled({ rule: 'nonsense(self.n)' })],
   ['an empty rule', ruled({ rule: '  ' })],
   ['no rule', ruled({ message: 'x' })],
@@ -246,8 +249,8 @@ const rules: readonly Case[] = [
   ['an empty messageExpression', ruled({ rule: 'true', messageExpression: ' ' })],
   ['a messageExpression that does not compile', ruled({ rule: 'true', messageExpression: 'self.x' })],
   ['a messageExpression of the wrong type', ruled({ rule: 'true', messageExpression: 'self.n' })],
-  ['a reason that is none', ruled({ rule: 'true', reason: 'Because' })],
-  ['a fieldPath that leads nowhere', ruled({ rule: 'true', fieldPath: '.x' })],
+  ['an invalid reason', ruled({ rule: 'true', reason: 'Because' })],
+  ['a fieldPath to a missing field', ruled({ rule: 'true', fieldPath: '.x' })],
   ['a fieldPath without a dot', ruled({ rule: 'true', fieldPath: 'a' })],
   ['an empty fieldPath', ruled({ rule: 'true', fieldPath: ' ' })],
   ['a fieldPath of two lines', ruled({ rule: 'true', fieldPath: '.a\n' })],
@@ -282,7 +285,7 @@ const rules: readonly Case[] = [
     field({ type: 'array', maxItems: 5, items: { ...integer, 'x-kubernetes-validations': [{ rule: 'self.x' }] } }),
   ],
   ['a rule at the root', { ...plain, 'x-kubernetes-validations': [{ rule: 'self.metadata.labels.size() > 0' }] }],
-  ['a pattern in a rule that is none', ruled({ rule: "self.a.matches('(')" })],
+  ['an invalid pattern in a rule', ruled({ rule: "self.a.matches('(')" })],
   [
     'a rule in one of two versions',
     plain,
@@ -317,19 +320,19 @@ const wide = withSpec({
 const rest: readonly Case[] = [
   ['a column', plain, column({})],
   ['a column without a name', plain, column({ name: '' })],
-  ['a column of no type', plain, column({ type: '' })],
+  ['a column without a type', plain, column({ type: '' })],
   ['a column of another type', plain, column({ type: 'object' })],
   ['a column with another format', plain, column({ format: 'nonsense' })],
   ['a column without a path', plain, column({ jsonPath: '' })],
-  ['a column with a path that is none', plain, column({ jsonPath: 'spec.a' })],
+  ['a column with an invalid path', plain, column({ jsonPath: 'spec.a' })],
   ['selectable fields', wide, selectable('.spec.f0', '.spec.i', '.spec.b', '.spec.e')],
   ['a selectable number', wide, selectable('.spec.n')],
   ['a selectable object', wide, selectable('.spec.o')],
-  ['a selectable field that is not there', wide, selectable('.spec.x')],
+  ['a missing selectable field', wide, selectable('.spec.x')],
   ['a selectable field without a dot', wide, selectable('spec.f0')],
   ['a selectable field in brackets', wide, selectable(".spec['f0']")],
   ['an empty selectable field', wide, selectable('')],
-  ['a selectable field twice', wide, selectable('.spec.f0', '.spec.f0')],
+  ['a duplicate selectable field', wide, selectable('.spec.f0', '.spec.f0')],
   ['a selectable name', object({ metadata: object({ name: string }), spec: object({}) }), selectable('.metadata.name')],
   ['a selectable value of a map', wide, selectable('.spec.m.x')],
   ['too many selectable fields', wide, selectable(...Array.from({ length: 9 }, (_, index) => `.spec.f${index}`))],
@@ -341,11 +344,11 @@ const rest: readonly Case[] = [
     scale({ specReplicasPath: '.status.n', statusReplicasPath: '.spec.n', labelSelectorPath: '.metadata.x' }),
   ],
   [
-    'a scale with paths that are none',
+    'a scale with invalid paths',
     plain,
     scale({ specReplicasPath: 'spec.n', statusReplicasPath: 'x', labelSelectorPath: 'y' }),
   ],
-  ['a conversion that is none', plain, { spec: { conversion: { strategy: 'Magic' } } }],
+  ['an invalid conversion', plain, { spec: { conversion: { strategy: 'Magic' } } }],
   ['a conversion without strategy', plain, { spec: { conversion: { strategy: '' } } }],
   ['a webhook', plain, webhook(url)],
   ['a webhook without client', plain, webhook({})],
@@ -354,7 +357,7 @@ const rest: readonly Case[] = [
     plain,
     { spec: { conversion: { strategy: 'None', webhook: { conversionReviewVersions: ['v1'], ...url } } } },
   ],
-  ['a webhook of nothing', plain, { spec: { conversion: { strategy: 'Webhook' } } }],
+  ['an empty webhook', plain, { spec: { conversion: { strategy: 'Webhook' } } }],
   [
     'a webhook with both',
     plain,
@@ -364,15 +367,15 @@ const rest: readonly Case[] = [
   ['a webhook over http', plain, webhook({ clientConfig: { url: 'http://example.com' } })],
   ['a webhook with a strange URL', plain, webhook({ clientConfig: { url: 'https://user:pw@example.com/a?b=c#d' } })],
   ['a webhook without a host', plain, webhook({ clientConfig: { url: 'https:///a' } })],
-  ['a webhook URL that is none', plain, webhook({ clientConfig: { url: 'example.com' } })],
+  ['an invalid webhook URL', plain, webhook({ clientConfig: { url: 'example.com' } })],
   ['a webhook service', plain, webhook({ clientConfig: { service: { name: 'a', namespace: 'b' } } })],
   [
-    'a webhook service of no name',
+    'a webhook service without a name',
     plain,
     webhook({ clientConfig: { service: { name: '', namespace: '', path: 'a', port: 70_000 } } }),
   ],
   [
-    'a webhook path that is none',
+    'an invalid webhook path',
     plain,
     webhook({ clientConfig: { service: { name: 'a', namespace: 'b', path: '/a//b/' } } }),
   ],
@@ -391,13 +394,13 @@ describe('a definition', () => {
   })
 
   it.each([
-    ['another name than its plural and group', { metadata: { name: 'other' } }],
+    ['a name other than its plural and group', { metadata: { name: 'other' } }],
     ['a group without a dot', { spec: { group: 'example' }, metadata: { name: 'things.example' } }],
-    ['a group that is none', { spec: { group: 'Exa mple.com' }, metadata: { name: 'things.Exa mple.com' } }],
+    ['an invalid group', { spec: { group: 'Exa mple.com' }, metadata: { name: 'things.Exa mple.com' } }],
     ['no group', { spec: { group: '' }, metadata: { name: 'things.' } }],
     ['a protected group', { spec: { group: 'x.k8s.io' }, metadata: { name: 'things.x.k8s.io' } }],
     [
-      'a protected group and a word against it',
+      'a protected group marked unapproved',
       {
         spec: { group: 'x.k8s.io' },
         metadata: { name: 'things.x.k8s.io', annotations: { 'api-approved.kubernetes.io': 'unapproved, just a test' } },
@@ -414,7 +417,7 @@ describe('a definition', () => {
       },
     ],
     [
-      'a protected group and nonsense',
+      'a protected group with an invalid approval',
       {
         spec: { group: 'x.k8s.io' },
         metadata: { name: 'things.x.k8s.io', annotations: { 'api-approved.kubernetes.io': 'nonsense' } },

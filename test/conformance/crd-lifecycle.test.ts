@@ -27,12 +27,12 @@ async function crdWith(names: object, group: string, options: object = {}): Prom
 }
 
 describe('a definition', () => {
-  it('comes back as it was sent, with what it left out', async () => {
+  it('is returned as sent, with defaults', async () => {
     const group = `${server.unique('group')}.example.com`
     expect(server.masked(await crdWith({}, group))).toMatchSnapshot()
   })
 
-  it('is accepted and established a little later', async () => {
+  it('becomes accepted and established', async () => {
     const group = `${server.unique('group')}.example.com`
     await crdWith({ shortNames: ['tt'], categories: ['all', 'some'] }, group)
     const crd = await server.until(`${crds}/things.${group}`, isEstablished)
@@ -41,7 +41,7 @@ describe('a definition', () => {
     expect(at(crd.body, 'metadata', 'finalizers')).toBeUndefined()
   })
 
-  it('is discovered in both forms', async () => {
+  it('is discovered in both formats', async () => {
     const { group, path } = await defineKind(
       server,
       object({ spec: object({ n: { type: 'integer' } }), status: object({ n: { type: 'integer' } }) }),
@@ -78,7 +78,7 @@ describe('a definition', () => {
     }
   })
 
-  it('tells its watchers of every step', async () => {
+  it('shows every condition to its watchers', async () => {
     const group = `${server.unique('group')}.example.com`
     const name = `things.${group}`
     const watching = await server.watch(`${crds}?watch=1&fieldSelector=metadata.name=${name}`)
@@ -103,7 +103,7 @@ describe('a definition', () => {
     ['kind', { plural: 'others', singular: 'other', kind: 'Thing' }],
     ['list kind', { plural: 'others', singular: 'other', kind: 'Other', listKind: 'ThingList' }],
     ['everything', { plural: 'others', singular: 'thing', kind: 'Thing', shortNames: ['tg'] }],
-  ])('is not served under a %s that another has', async (_what, names) => {
+  ])('is not served when another one has its %s', async (_what, names) => {
     const group = `${server.unique('group')}.example.com`
     await crdWith({ shortNames: ['tg', 'th'] }, group)
     await server.until(`${crds}/things.${group}`, isEstablished)
@@ -117,7 +117,7 @@ describe('a definition', () => {
     expect(server.maskedJson(at(freed.body, 'status', 'acceptedNames') ?? null)).toMatchSnapshot('freed')
   })
 
-  it('keeps its old names while new ones are taken', async () => {
+  it('keeps its old names while new ones conflict', async () => {
     const group = `${server.unique('group')}.example.com`
     await crdWith({ shortNames: ['tg'] }, group)
     await crdWith({ plural: 'others', kind: 'Other', shortNames: ['ot'] }, group)
@@ -135,7 +135,7 @@ describe('a definition', () => {
     await server.until(`/apis/${group}/v1/others`, ({ status }) => status === 200)
   })
 
-  it('says whether a protected group was approved', async () => {
+  it('reports whether a protected group was approved', async () => {
     const group = `${server.unique('group')}.k8s.io`
     const body = definition(group, plain)
     const annotations = { 'api-approved.kubernetes.io': 'unapproved, a test' }
@@ -157,17 +157,17 @@ describe('a definition', () => {
     ['the plural', { names: { plural: 'others' } }],
     ['the group', { group: 'other.example.com' }],
     [
-      'the storage version away',
+      'the storage version to another',
       { versions: [{ name: 'v2', served: true, storage: true, schema: { openAPIV3Schema: plain } }] },
     ],
     ['preserveUnknownFields', { preserveUnknownFields: true }],
     [
-      'the schema to one that is not structural',
+      'the schema to a non-structural one',
       { versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: {} } }] },
     ],
     ['short names and categories', { names: { shortNames: ['zz'], categories: ['all'] } }],
     [
-      'the certificate of a webhook to nonsense',
+      'the certificate of a webhook to an invalid one',
       {
         conversion: {
           strategy: 'Webhook',
@@ -189,7 +189,7 @@ describe('a definition', () => {
     expect(outcome(server, answer)).toMatchSnapshot('answer')
   })
 
-  it('counts changes of its spec, and remembers in which versions objects may be stored', async () => {
+  it('counts generations of its spec, and records stored versions', async () => {
     const group = `${server.unique('group')}.example.com`
     await crdWith({}, group)
     await server.until(`${crds}/things.${group}`, isEstablished)
@@ -217,7 +217,7 @@ describe('a definition', () => {
     ).toBe(200)
   })
 
-  it('serves what it is changed to serve', async () => {
+  it('is served as changed', async () => {
     const { group, path, crd } = await defineKind(server, plain)
     const versions = [
       { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: plain } },
@@ -234,7 +234,7 @@ describe('a definition', () => {
     expect(at(left.body, 'items')).toEqual([])
   })
 
-  it('warns whoever uses a version that is on its way out', async () => {
+  it('warns clients of deprecated versions', async () => {
     const kind = await defineKind(server, plain, {
       versions: [
         { name: 'v1', served: true, storage: true, deprecated: true, schema: { openAPIV3Schema: plain } },
@@ -262,7 +262,7 @@ describe('a definition', () => {
     expect(outcome(server, created)).toMatchSnapshot('created')
   })
 
-  it('goes at once where it has no objects', async () => {
+  it('is deleted at once without objects', async () => {
     const { crd, path } = await defineKind(server, plain)
     const deleted = await server.call('DELETE', `${crds}/${crd}`)
     expect(server.maskedJson((conditionOf(deleted.body, 'Terminating') ?? null) as Json)).toMatchSnapshot()
@@ -271,7 +271,7 @@ describe('a definition', () => {
     await server.until(path(), ({ status }) => status === 404)
   })
 
-  it('takes its objects along, and waits for those that something holds', async () => {
+  it('is deleted with its objects, and waits for their finalizers', async () => {
     const { crd, path, object: make } = await defineKind(server, plain)
     await server.must('POST', path(), { body: make({ metadata: { name: 'free' } }) })
     await server.must('POST', path(), { body: make({ metadata: { name: 'held', finalizers: ['example.com/hold'] } }) })
@@ -293,7 +293,7 @@ describe('a definition', () => {
     await server.until(`${crds}/${crd}`, ({ status }) => status === 404)
   }, 60_000)
 
-  it('may come again', async () => {
+  it('may be created again', async () => {
     const { crd, group, path, object: make } = await defineKind(server, plain)
     await server.must('POST', path(), { body: make({}) })
     await server.must('DELETE', `${crds}/${crd}`)
@@ -314,7 +314,7 @@ describe('a definition', () => {
     expect(events).toEqual(['ADDED', 'DELETED'])
   })
 
-  it('is refused a second time', async () => {
+  it('is rejected a second time', async () => {
     const { group } = await defineKind(server, plain)
     expect(kindOf(group).crd).toContain('things')
     expect(outcome(server, await server.call('POST', crds, { body: definition(group, plain) }))).toMatchSnapshot()

@@ -46,7 +46,7 @@ async function create(content: object): Promise<{ readonly name: string; readonl
 }
 
 describe('a custom object', () => {
-  it('counts changes of everything but metadata and status', async () => {
+  it('counts generations of everything but metadata and status', async () => {
     const { path } = await create({ spec: { n: 1 }, status: { phase: 'Up' } })
     const generations: Json[] = []
     for (const body of [
@@ -71,7 +71,7 @@ describe('a custom object', () => {
     expect(at(status, 'status')).toEqual({ phase: 'Up' })
   })
 
-  it('has a status that is checked on its own', async () => {
+  it('has a status that is validated separately', async () => {
     const { path } = await create({})
     const wrong = await server.call('PATCH', `${path}/status`, {
       type: mergePatch,
@@ -89,7 +89,7 @@ describe('a custom object', () => {
     expect(outcome(server, unknown)).toMatchSnapshot('unknown')
   })
 
-  it('is scaled', async () => {
+  it('can be scaled', async () => {
     const { path } = await create({ spec: { n: 2 } })
     await server.must('PATCH', `${path}/status`, { type: mergePatch, body: { status: { n: 1, selector: 'a=b' } } })
     const scale = await server.call('GET', `${path}/scale`)
@@ -114,18 +114,18 @@ describe('a custom object', () => {
     expect(outcome(server, answer)).toMatchSnapshot('answer')
   })
 
-  it('has no replicas where nothing says so', async () => {
+  it('has no replicas where the path is missing', async () => {
     const { path } = await create({})
     expect(server.masked(await server.call('GET', `${path}/scale`))).toMatchSnapshot()
   })
 
   it.each([
     ['text', 'spec.color=red', ['red']],
-    ['what is missing', 'spec.color=', ['none']],
+    ['a missing field', 'spec.color=', ['none']],
     ['a number', 'spec.n=3', ['red']],
     ['a boolean', 'spec.on=true', ['blue']],
     ['two fields', 'spec.color=blue,spec.on!=false', ['blue']],
-    ['what is not so', 'spec.color!=red', ['blue', 'none']],
+    ['a value that does not match', 'spec.color!=red', ['blue', 'none']],
   ])('is selected by %s', async (_what, fieldSelector, expected) => {
     const { path, object: make } = await kind()
     for (const [name, spec] of [
@@ -145,7 +145,7 @@ describe('a custom object', () => {
     expect(outcome(server, await server.call('GET', path(), { query: { fieldSelector } }))).toMatchSnapshot('outcome')
   })
 
-  it('is warned about finalizers of no domain', async () => {
+  it('warns about finalizers without a domain', async () => {
     const { path, object: make } = await kind()
     const finalizers = ['plain', 'with.dots', 'example.com/fine', 'orphan']
     const created = await server.call('POST', path(), {
@@ -155,7 +155,7 @@ describe('a custom object', () => {
     expect(outcome(server, created)).toMatchSnapshot()
   })
 
-  it('must be updated with a version in hand', async () => {
+  it('must be updated with a resourceVersion', async () => {
     const { path, name } = await create({})
     const { object: make } = await kind()
     expect(outcome(server, await server.call('PUT', path, { body: make({ metadata: { name } }) }))).toMatchSnapshot()
@@ -167,18 +167,18 @@ describe('a custom object', () => {
     expect(outcome(server, await server.call('PUT', `${path()}/absent`, { body }))).toMatchSnapshot()
   })
 
-  it('knows no strategic merge', async () => {
+  it('does not support strategic merge patches', async () => {
     const { path } = await create({})
     const answer = await server.call('PATCH', path, { type: 'application/strategic-merge-patch+json', body: {} })
     expect(outcome(server, answer)).toMatchSnapshot()
   })
 
-  it('has no spec that is left out of what it owns', async () => {
+  it('has no spec outside its owned fields', async () => {
     const { live } = await create({ spec: { color: 'red', free: { a: [1, { b: 2 }] } } })
     expect(server.maskedJson(at(live, 'metadata', 'managedFields') ?? null)).toMatchSnapshot()
   })
 
-  it('may be cluster-wide', async () => {
+  it('may be cluster-scoped', async () => {
     const group = `${server.unique('group')}.example.com`
     server.cleanUp(`${crds}/things.${group}`)
     await server.must('POST', crds, {

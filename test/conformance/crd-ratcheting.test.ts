@@ -63,19 +63,19 @@ const bad = {
 }
 
 const changes: readonly (readonly [string, object])[] = [
-  ['nothing at all', {}],
+  ['no field', {}],
   ['another field', { b: 'y' }],
-  ['the bad field, for the better', { a: 'good' }],
-  ['the bad field, for the worse', { a: 'worse' }],
-  ['a field beside a bad one', { nested: { a: 'bad', b: 'y' } }],
-  ['a bad field in an object', { nested: { a: 'worse', b: 'y' } }],
-  ['an object that lacks something', { nested: { a: 'good' } }],
-  ['something unknown beside a bad field', { open: { a: 'bad', more: 2 } }],
-  ['an item of a list with a bad one', { list: ['bad', 'good', 'good2'] }],
-  ['the order of a list with a bad item', { list: ['good', 'bad'] }],
-  ['a set that had duplicates', { set: ['x', 'x', 'y', 'y'] }],
+  ['the invalid field, to a valid value', { a: 'good' }],
+  ['the invalid field, to another invalid value', { a: 'worse' }],
+  ['a field beside an invalid one', { nested: { a: 'bad', b: 'y' } }],
+  ['an invalid field in an object', { nested: { a: 'worse', b: 'y' } }],
+  ['an object without a required field', { nested: { a: 'good' } }],
+  ['an unknown field beside an invalid one', { open: { a: 'bad', more: 2 } }],
+  ['an item of a list with an invalid one', { list: ['bad', 'good', 'good2'] }],
+  ['the order of a list with an invalid item', { list: ['good', 'bad'] }],
+  ['a set with duplicates', { set: ['x', 'x', 'y', 'y'] }],
   [
-    'an item of a map list beside a bad one',
+    'an item of a map list beside an invalid one',
     {
       keyed: [
         { name: 'p', size: 9 },
@@ -93,7 +93,7 @@ const changes: readonly (readonly [string, object])[] = [
     },
   ],
   [
-    'a bad item of a map list',
+    'an invalid item of a map list',
     {
       keyed: [
         { name: 'p', size: 10 },
@@ -101,13 +101,13 @@ const changes: readonly (readonly [string, object])[] = [
       ],
     },
   ],
-  ['a map beside a bad value', { map: { k: 'bad', l: 'good', m: 'good' } }],
-  ['a map, with another bad value', { map: { k: 'bad', l: 'worse' } }],
-  ['a value that breaks a rule', { ruled: 'worse' }],
-  ['an object that breaks a rule', { ruledObject: { a: 'y' } }],
-  ['a value whose rule is about changes', { changing: 'a' }],
-  ['an object that fits no alternative', { one: {}, b: 'z' }],
-  ['one that fits no alternative, to one that fits both', { one: { a: 'x', b: 'y' } }],
+  ['a map beside an invalid value', { map: { k: 'bad', l: 'good', m: 'good' } }],
+  ['a map, with another invalid value', { map: { k: 'bad', l: 'worse' } }],
+  ['a value that violates a rule', { ruled: 'worse' }],
+  ['an object that violates a rule', { ruledObject: { a: 'y' } }],
+  ['a value with a transition rule', { changing: 'a' }],
+  ['an object that matches no alternative', { one: {}, b: 'z' }],
+  ['an object that matches no alternative, to one that matches both', { one: { a: 'x', b: 'y' } }],
 ]
 
 const kinds: Promise<Kind>[] = []
@@ -121,7 +121,7 @@ async function kind(): Promise<Kind> {
   return await kinds[0]
 }
 
-describe('an object that was stored under a laxer schema', () => {
+describe('an object that was stored with a less strict schema', () => {
   it.each(changes)('may change %s', async (_name, change) => {
     const { path } = await kind()
     const live = await server.must('GET', `${path()}/thing`)
@@ -137,7 +137,7 @@ describe('an object that was stored under a laxer schema', () => {
     expect(outcome(server, await server.call('POST', path(), { body }))).toMatchSnapshot()
   })
 
-  it('may get labels', async () => {
+  it('may be labelled', async () => {
     const { path } = await kind()
     const answer = await server.call('PATCH', `${path()}/thing?dryRun=All`, {
       type: 'application/merge-patch+json',

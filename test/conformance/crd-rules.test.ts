@@ -234,7 +234,7 @@ async function kind(): Promise<Kind> {
 
 describe('rules', () => {
   it.each(cases.flatMap(([name, , ...values]) => values.map((pair, index) => [name, index, pair] as const)))(
-    'are kept: %s (%i)',
+    'are enforced: %s (%i)',
     async (name, index, pair) => {
       const { path, object: make } = await kind()
       const wrapped = Array.isArray(pair) ? (pair as readonly unknown[]) : [pair]
@@ -257,7 +257,7 @@ describe('rules', () => {
     expect(outcome(server, await server.call('POST', path(), { body }))).toMatchSnapshot()
   })
 
-  it('are kept through the status endpoint too', async () => {
+  it('are enforced for the status subresource too', async () => {
     const { path, object: make } = await kind()
     const live = await server.must('POST', path(), { body: make({ metadata: { name: 'with-status' } }) })
     const bad = await server.call('PUT', `${path()}/with-status/status`, { body: { ...live, status: 'bad' } })

@@ -223,7 +223,7 @@ async function kind(): Promise<Kind> {
 
 describe('a structural schema', () => {
   it.each(cases.flatMap(([name, , ...values]) => values.map((value, index) => [name, index, value] as const)))(
-    'checks %s (%i)',
+    'validates %s (%i)',
     async (name, _index, value) => {
       const { path, object: make } = await kind()
       const answer = await server.call('POST', path(), {

@@ -50,7 +50,7 @@ async function kind(): Promise<Kind> {
 const specOf = (body: Json): Json | undefined => at(body, 'spec')
 
 describe('versions of a kind', () => {
-  it('show what they know of an object that was written at another', async () => {
+  it('show the common fields of an object written at another version', async () => {
     const { path, object: make } = await kind()
     const written = await server.must('POST', path('v1'), {
       body: make({ metadata: { name: 'first' }, spec: { both: 'x' } }),
@@ -66,7 +66,7 @@ describe('versions of a kind', () => {
     expect(new Set(seen.map((one) => at(one, 'metadata', 'uid'))).size).toBe(1)
   })
 
-  it('lose what the stored version does not know', async () => {
+  it('lose fields that the stored version does not have', async () => {
     const { path, object: make } = await kind()
     const written = await server.must('POST', path('v2'), {
       body: make({ metadata: { name: 'second' }, spec: { both: 'x', two: 'mine' } }, 'v2'),
@@ -78,7 +78,7 @@ describe('versions of a kind', () => {
     expect(seen.map((one) => specOf(one) ?? null)).toMatchSnapshot('seen')
   })
 
-  it('have rules of their own', async () => {
+  it('have their own rules', async () => {
     const { path, object: make } = await kind()
     const spec = { limited: 'long text' }
     const refused = await server.call('POST', path('v1'), { body: make({ metadata: { name: 'third' }, spec }) })
@@ -97,7 +97,7 @@ describe('versions of a kind', () => {
     expect(outcome(server, worse)).toMatchSnapshot('worse')
   })
 
-  it('have endpoints of their own', async () => {
+  it('have their own endpoints', async () => {
     const { path, object: make } = await kind()
     const body = make({ metadata: { name: 'fourth' }, spec: {}, status: { phase: 'x' } }, 'v2')
     const written = await server.must('POST', path('v2'), { body })
@@ -106,7 +106,7 @@ describe('versions of a kind', () => {
     expect((await server.call('GET', `${path('v1')}/fourth/status`)).status).toBe(404)
   })
 
-  it('are listed and watched each as itself', async () => {
+  it('are listed and watched at the requested version', async () => {
     const { path, object: make } = await kind()
     const watching = await server.watch(`${path('v2')}?watch=1&fieldSelector=metadata.name=fifth`)
     await server.must('POST', path('v1'), { body: make({ metadata: { name: 'fifth' }, spec: { both: 'x' } }) })
@@ -126,7 +126,7 @@ describe('versions of a kind', () => {
     ).toMatchSnapshot('list')
   })
 
-  it('are patched and applied each as itself', async () => {
+  it('are patched and applied at the requested version', async () => {
     const { path, object: make } = await kind()
     await server.must('POST', path('v1'), { body: make({ metadata: { name: 'sixth' }, spec: { both: 'x' } }) })
     const patched = await server.call('PATCH', `${path('v2')}/sixth`, {
@@ -143,20 +143,20 @@ describe('versions of a kind', () => {
     expect(specOf(read)).toEqual({ both: 'z', one: 'one' })
   })
 
-  it('refuse an object of another version', async () => {
+  it('reject an object of another version', async () => {
     const { path, object: make } = await kind()
     const answer = await server.call('POST', path('v2'), { body: make({ metadata: { name: 'wrong' } }, 'v1') })
     expect(outcome(server, answer)).toMatchSnapshot()
   })
 
-  it('are preferred by their rank', async () => {
+  it('are ordered by priority', async () => {
     const { group } = await kind()
     const { body } = await server.until(`/apis/${group}`, ({ status }) => status === 200)
     expect(server.maskedJson(at(body, 'versions') ?? null)).toMatchSnapshot('versions')
     expect(server.maskedJson(at(body, 'preferredVersion') ?? null)).toMatchSnapshot('preferred')
   })
 
-  it('can change places: what was stored before is still there', async () => {
+  it('can change the storage version: stored objects are kept', async () => {
     const own = await defineKind(server, object({}), { versions: versions.slice(0, 2) })
     await server.must('POST', own.path('v1'), { body: own.object({ metadata: { name: 'old' }, spec: { both: 'x' } }) })
     const [first, second] = versions

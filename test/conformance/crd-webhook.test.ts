@@ -93,7 +93,7 @@ function withoutStorage(told: Json): Json {
 }
 
 describe('conversion by webhook', () => {
-  it('asks for the objects that need it, and shows what comes back', async () => {
+  it('is requested for the objects that need it, and its result is returned', async () => {
     const { kind, asked } = await webhook()
     const written = await server.must('POST', kind.path('v2'), {
       body: kind.object({ metadata: { name: 'a' }, spec: { name: 'h', port: '1' } }, 'v2'),
@@ -110,7 +110,7 @@ describe('conversion by webhook', () => {
     expect(at(list, 'items', 0, 'spec')).toEqual({ name: 'h', port: '1' })
   })
 
-  it('converts for patches and watches too', async () => {
+  it('applies to patches and watches too', async () => {
     const { kind } = await webhook()
     const watching = await server.watch(`${kind.path('v2')}?watch=1`)
     await server.must('POST', kind.path('v1'), {
@@ -206,7 +206,7 @@ describe('conversion by webhook', () => {
           objects.map((one) => ({ apiVersion: wanted, kind: one['kind']!, spec: {} })),
         ),
     ],
-  ])('does not take %s for an answer', async (_what, answerer) => {
+  ])('rejects %s as a response', async (_what, answerer) => {
     const { kind, behave } = await webhook()
     await server.must('POST', kind.path('v1'), {
       body: kind.object({ metadata: { name: 'a' }, spec: { host: 'h:1' } }),
@@ -216,7 +216,7 @@ describe('conversion by webhook', () => {
     expect((await server.call('GET', `${kind.path('v1')}/a`)).status).toBe(200)
   })
 
-  it('speaks the first version of the review that it knows', async () => {
+  it('uses the first review version that it knows', async () => {
     const { kind, asked } = await webhook(['v9', 'v1beta1', 'v1'])
     await server.must('POST', kind.path('v1'), {
       body: kind.object({ metadata: { name: 'a' }, spec: { host: 'h:1' } }),
@@ -227,7 +227,7 @@ describe('conversion by webhook', () => {
     ).toBe(true)
   })
 
-  it('says so where nobody listens', async () => {
+  it('fails with the cause when the webhook is unreachable', async () => {
     const kind = await defineKind(server, object({ spec: object({}) }), {
       spec: {
         conversion: {

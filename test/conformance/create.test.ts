@@ -5,7 +5,7 @@ import { at, openServer } from './server.ts'
 const server = openServer()
 
 describe('create', () => {
-  it('gives an object its uid, time, version and managers', async () => {
+  it('sets uid, time, version and managers', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const created = await server.call('POST', path, {
@@ -16,7 +16,7 @@ describe('create', () => {
     expect(read.body).toEqual(created.body)
   })
 
-  it('refuses a second object of the same name', async () => {
+  it('rejects a second object of the same name', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     const body = { metadata: { name: 'a' } }
     await server.must('POST', path, { body })
@@ -37,23 +37,23 @@ describe('create', () => {
     ['a resourceVersion', { metadata: { name: 'a', resourceVersion: '12' } }],
     ['another namespace than the URL', { metadata: { name: 'a', namespace: 'elsewhere' } }],
     ['another kind than the URL', { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'a' } }],
-    ['a label that is no label', { metadata: { name: 'a', labels: { 'x y': 'z' } } }],
-    ['an annotation key that is none', { metadata: { name: 'a', annotations: { 'x y': 'z' } } }],
-    ['a finalizer that is no qualified name', { metadata: { name: 'a', finalizers: ['nope nope'] } }],
-    ['finalizers that contradict', { metadata: { name: 'a', finalizers: ['x', 'orphan', '', 'foregroundDeletion'] } }],
+    ['an invalid label', { metadata: { name: 'a', labels: { 'x y': 'z' } } }],
+    ['an invalid annotation key', { metadata: { name: 'a', annotations: { 'x y': 'z' } } }],
+    ['an unqualified finalizer', { metadata: { name: 'a', finalizers: ['nope nope'] } }],
+    ['contradictory finalizers', { metadata: { name: 'a', finalizers: ['x', 'orphan', '', 'foregroundDeletion'] } }],
     [
       'an owner without uid',
       { metadata: { name: 'a', ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p' }] } },
     ],
     ['a value of the wrong type', { metadata: { name: 'a' }, data: { k: 5 } }],
-    ['metadata that is no object', { metadata: 'a' }],
+    ['metadata that is not an object', { metadata: 'a' }],
     ['a list', []],
-  ])('refuses %s', async (_what, body) => {
+  ])('rejects %s', async (_what, body) => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     expect(server.masked(await server.call('POST', path, { body }))).toMatchSnapshot()
   })
 
-  it('refuses content in a namespace that does not exist', async () => {
+  it('rejects objects in a missing namespace', async () => {
     const answer = await server.call('POST', '/api/v1/namespaces/nowhere/configmaps', {
       body: { metadata: { name: 'a' } },
     })

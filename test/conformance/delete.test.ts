@@ -15,7 +15,7 @@ async function configs(...names: readonly string[]): Promise<string> {
 }
 
 describe('delete', () => {
-  it('answers with a status, and then does not know it', async () => {
+  it('returns a Status, and then NotFound', async () => {
     const collection = await configs('a')
     expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot('step 1')
     expect(server.masked(await server.call('GET', `${collection}/a`))).toMatchSnapshot('step 2')
@@ -44,23 +44,23 @@ describe('delete', () => {
 
   it.each([
     ['a wrong uid', { preconditions: { uid: 'wrong' } }],
-    ['an old version', { preconditions: { resourceVersion: '1' } }],
-    ['an unknown propagation', { propagationPolicy: 'Sideways' }],
-    ['both ways to orphan', { propagationPolicy: 'Orphan', orphanDependents: true }],
+    ['an old resourceVersion', { preconditions: { resourceVersion: '1' } }],
+    ['an unknown propagation policy', { propagationPolicy: 'Sideways' }],
+    ['both orphan options', { propagationPolicy: 'Orphan', orphanDependents: true }],
     ['a negative grace', { gracePeriodSeconds: -5 }],
-    ['a grace for what knows none', { gracePeriodSeconds: 30 }],
+    ['a grace period for a kind without one', { gracePeriodSeconds: 30 }],
     ['another kind', { kind: 'Pod', apiVersion: 'v1' }],
     ['an unknown field', { nonsense: 1 }],
     ['a wrong type', { gracePeriodSeconds: 'soon' }],
     ['foreground', { propagationPolicy: 'Foreground' }],
     ['orphan', { propagationPolicy: 'Orphan' }],
-  ])('takes %s as the real server does', async (_what, options) => {
+  ])('handles %s as the real server does', async (_what, options) => {
     const collection = await configs('a')
     const answer = await server.call('DELETE', `${collection}/a`, { body: options })
     expect(server.masked(answer)).toMatchSnapshot('step 1')
   })
 
-  it('takes a selection', async () => {
+  it('deletes a selected collection', async () => {
     const collection = await configs('a', 'b', 'c')
     const answer = await server.call('DELETE', `${collection}?labelSelector=even%3Dtrue`)
     expect(answer.status).toBe(200)
@@ -70,7 +70,7 @@ describe('delete', () => {
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['b'])
   })
 
-  it('gives pods that run their grace', async () => {
+  it('gives running pods their grace period', async () => {
     const collection = `/api/v1/namespaces/${await server.namespace()}/pods`
     const pod = (name: string, spec: object = {}): object => ({
       metadata: { name },
@@ -97,14 +97,14 @@ describe('delete', () => {
     expect(await gone('runs', { gracePeriodSeconds: 0 })).toMatchSnapshot('step 7')
   })
 
-  it('marks a namespace', async () => {
+  it('marks a namespace as terminating', async () => {
     const namespace = await server.namespace()
     const { body } = await server.call('DELETE', `/api/v1/namespaces/${namespace}`)
     expect(at(body, 'status', 'phase')).toBe('Terminating')
     expect(at(body, 'spec', 'finalizers')).toEqual(['kubernetes'])
   })
 
-  it.each(['default', 'kube-system', 'kube-public'])('never takes %s', async (name) => {
+  it.each(['default', 'kube-system', 'kube-public'])('rejects %s', async (name) => {
     expect(server.masked(await server.call('DELETE', `/api/v1/namespaces/${name}`))).toMatchSnapshot('step 1')
   })
 })

@@ -19,11 +19,11 @@ describe('discovery', () => {
     '/apis/apiextensions.k8s.io/v1',
     '/apis/apps',
     '/apis/autoscaling',
-  ])('lists what is at %s', async (path) => {
+  ])('lists the content of %s', async (path) => {
     expect(server.masked(await server.call('GET', path))).toMatchSnapshot()
   })
 
-  it('knows stable versions only, and custom ones', async () => {
+  it('serves stable and custom versions only', async () => {
     const { body } = await server.call('GET', '/apis')
     const groups = at(body, 'groups') as readonly { readonly name: string; readonly versions: readonly object[] }[]
     // Other suites define kinds of their own on the same server.
@@ -32,14 +32,14 @@ describe('discovery', () => {
     expect(own.map(({ name, versions }) => [name, versions])).toMatchSnapshot()
   })
 
-  it('has nothing at versions that must be asked for, or are none', async () => {
+  it('does not serve optional or unknown versions', async () => {
     for (const path of ['/apis/resource.k8s.io/v1beta1', '/apis/apps/v2', '/apis/nope', '/api/v2'])
       expect((await server.call('GET', path)).status).toBe(404)
   })
 })
 
-describe('a patch whose outcome is no object of its kind', () => {
-  it('is quoted as a map where it is strategic', async () => {
+describe('a patch that does not result in an object of its kind', () => {
+  it('is quoted as a map if it is strategic', async () => {
     const namespace = await server.namespace()
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments`
     await server.must('POST', path, {

@@ -29,16 +29,16 @@ const bodies: readonly (readonly [what: string, method: 'POST' | 'PUT' | 'PATCH'
   ['a key in YAML', 'POST', yaml, configMap('data:\n  x: "1"\n  x: "2"\n')],
   ['a mapping in YAML', 'POST', yaml, configMap('data:\n  x: "1"\ndata:\n  z: "2"\n')],
   ['several keys in YAML', 'POST', yaml, configMap('data:\n  x: "1"\n  x: "2"\n  x: "3"\nfoo: 1\nbar: 2\nfoo: 3\n')],
-  ['keys in brackets', 'POST', yaml, configMap('data: {x: "1",\n  x: "2"}\n')],
-  ['keys within keys', 'POST', yaml, configMap('metadata:\n  name: a\n  labels: {a: b, a: c}\n')],
+  ['keys in a flow mapping', 'POST', yaml, configMap('data: {x: "1",\n  x: "2"}\n')],
+  ['nested keys', 'POST', yaml, configMap('metadata:\n  name: a\n  labels: {a: b, a: c}\n')],
   [
-    'values of all forms',
+    'values of all types',
     'POST',
     yaml,
     configMap('data:\n  b:\n  b:\n  c: |\n    x\n  c: |\n    z\n  d: &q\n    "v"\n  d: "w"\n'),
   ],
   [
-    'keys that are no text',
+    'keys that are not strings',
     'POST',
     yaml,
     configMap('data:\n  1: "x"\n  1: "x"\n  yes: "x"\n  yes: "x"\n  "yes": "x"\n  1.5: "x"\n  1.50: "x"\n'),
@@ -76,7 +76,7 @@ const bodies: readonly (readonly [what: string, method: 'POST' | 'PUT' | 'PATCH'
   ],
 ]
 
-describe.each(['Strict', 'Warn', 'Ignore'])('a key that comes twice: %s', (fieldValidation) => {
+describe.each(['Strict', 'Warn', 'Ignore'])('a duplicate key: %s', (fieldValidation) => {
   it.each(bodies)('in %s', async (_what, method, type, body) => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     if (method !== 'POST') await server.must('POST', path, { body: { metadata: { name: 'a' } } })
@@ -88,7 +88,7 @@ describe.each(['Strict', 'Warn', 'Ignore'])('a key that comes twice: %s', (field
   })
 })
 
-describe('a key of a custom object that comes twice', () => {
+describe('a duplicate key of a custom object', () => {
   it('is reported in YAML and in patches', async () => {
     const kind = await defineKind(server, object({ spec: object({ color: { type: 'string' } }) }))
     const path = kind.path()

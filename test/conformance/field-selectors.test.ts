@@ -39,7 +39,7 @@ async function listed(groupVersion: string): Promise<readonly string[]> {
 }
 
 describe('a field selector', () => {
-  it('names fields that its kind knows', async () => {
+  it('supports the fields of its kind', async () => {
     const { groups } = (await server.must('GET', '/apis')) as unknown as {
       readonly groups: readonly {
         readonly name: string
@@ -63,7 +63,7 @@ describe('a field selector', () => {
     expect(shown).toMatchSnapshot()
   })
 
-  it.each(['/api/v1', '/apis/events.k8s.io/v1'])('selects events by what they say in %s', async (groupVersion) => {
+  it.each(['/api/v1', '/apis/events.k8s.io/v1'])('selects events by the fields of %s', async (groupVersion) => {
     const namespace = await server.namespace()
     const about = { apiVersion: 'v1', namespace, uid: 'u1', resourceVersion: '5' }
     const older = {
@@ -103,7 +103,7 @@ describe('a field selector', () => {
     expect(found).toMatchSnapshot()
   })
 
-  it('selects what a watch of events in the newer group shows', async () => {
+  it('selects watch events of events in the newer group', async () => {
     const namespace = await server.namespace()
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`
     const watching = await server.watch(`${path}?watch=1&fieldSelector=regarding.name=b`)

@@ -147,7 +147,7 @@ describe('a new object', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   it.each<[string, string, JsonObject]>([
     ['a webhook of no name', validating, hooked({ ...hook, name: 'a' })],
     ['a webhook of an empty name', validating, hooked({ ...hook, name: '' })],
@@ -230,7 +230,7 @@ describe('refuses', () => {
         ],
       }),
     ],
-    ['a policy of nothing', 'validatingadmissionpolicies', {}],
+    ['an empty policy', 'validatingadmissionpolicies', {}],
     [
       'a policy of bad members',
       'validatingadmissionpolicies',
@@ -250,7 +250,7 @@ describe('refuses', () => {
       'validatingadmissionpolicies',
       { spec: { ...policy, matchConstraints: { resourceRules: [] } } },
     ],
-    ['a policy binding of nothing', 'validatingadmissionpolicybindings', {}],
+    ['an empty policy binding', 'validatingadmissionpolicybindings', {}],
     [
       'a policy binding of bad actions',
       'validatingadmissionpolicybindings',
@@ -261,14 +261,14 @@ describe('refuses', () => {
       'validatingadmissionpolicybindings',
       { spec: { policyName: 'p', validationActions: ['Deny'], paramRef: { name: 'x', selector: {} } } },
     ],
-    ['a mutating policy of nothing', 'mutatingadmissionpolicies', {}],
+    ['an empty mutating policy', 'mutatingadmissionpolicies', {}],
     [
       'an API service of a bad name',
       'apiservices',
       { spec: { group: 'own.example.com', version: 'v1', groupPriorityMinimum: 0, versionPriority: 2000 } },
     ],
     [
-      'an API service of nothing',
+      'an empty API service',
       'apiservices',
       {
         metadata: { name: 'v1.own.example.com' },
@@ -283,13 +283,13 @@ describe('refuses', () => {
         },
       },
     ],
-    ['a certificate request of nothing', 'certificatesigningrequests', { spec: { request: '', signerName: '' } }],
+    ['an empty certificate request', 'certificatesigningrequests', { spec: { request: '', signerName: '' } }],
     [
-      'a certificate request of nonsense',
+      'an invalid certificate request',
       'certificatesigningrequests',
       { spec: { request: 'eA==', signerName: 'a', usages: ['x', 'x'], expirationSeconds: 1 } },
     ],
-    ['a flow schema of nothing', 'flowschemas', {}],
+    ['an empty flow schema', 'flowschemas', {}],
     [
       'a flow schema of bad rules',
       'flowschemas',
@@ -307,7 +307,7 @@ describe('refuses', () => {
         },
       },
     ],
-    ['a priority level of nothing', 'prioritylevelconfigurations', {}],
+    ['an empty priority level', 'prioritylevelconfigurations', {}],
     ['a priority level of both', 'prioritylevelconfigurations', { spec: { type: 'Exempt', exempt: {}, limited: {} } }],
     [
       'a device claim of nothing named',
@@ -346,8 +346,8 @@ describe('a change', () => {
 })
 
 describe('a definition', () => {
-  it('need not say what follows from the rest', async () => {
-    // What becomes of it is told in its status, here at once and there in a moment.
+  it('need not contain derived fields', async () => {
+    // The status holds the outcome: on the embedded server at once, on a real one a moment later.
     const { spec } = (await tryCreate(server, pathOf('customresourcedefinitions'), crd())) as JsonObject
     expect(spec).toMatchSnapshot()
   })
@@ -393,9 +393,9 @@ describe('events', () => {
   })
 
   it.each<[string, 'core' | 'newer', JsonObject]>([
-    ['of nothing', 'newer', {}],
+    ['empty', 'newer', {}],
     [
-      'of old fields',
+      'with old fields',
       'newer',
       {
         ...note,
@@ -406,9 +406,9 @@ describe('events', () => {
         series: { count: 1, lastObservedTime: time },
       },
     ],
-    ['of a new kind without more', 'core', { eventTime: time, reason: 'r'.repeat(129), message: 'm'.repeat(1025) }],
+    ['of the new kind without more', 'core', { eventTime: time, reason: 'r'.repeat(129), message: 'm'.repeat(1025) }],
     ['of another namespace', 'core', { involvedObject: { namespace: 'elsewhere', name: 'x' } }],
-  ])('are refused: %s', async (_what, group, body) => {
+  ])('are rejected: %s', async (_what, group, body) => {
     expect(
       await tryCreate(
         server,
@@ -418,7 +418,7 @@ describe('events', () => {
     ).toMatchSnapshot()
   })
 
-  it('change in their series alone', async () => {
+  it('may change their series only', async () => {
     const regarding = { kind: 'Pod', namespace, name: 'p' }
     await server.must('POST', newer(), { body: { metadata: { name: 'series' }, ...note, regarding } })
     const change = async (body: JsonObject): Promise<unknown> =>
@@ -432,7 +432,7 @@ describe('events', () => {
 })
 
 describe('a certificate request', () => {
-  it('is of who sends it', async () => {
+  it('belongs to its sender', async () => {
     const path = pathOf('certificatesigningrequests')
     const spec = {
       request,

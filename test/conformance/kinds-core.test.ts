@@ -104,12 +104,12 @@ describe('a new object', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   const big = 'x'.repeat(1_100_000)
   it.each<[string, string, JsonObject]>([
     ['a config map with a bad key', 'configmaps', { data: { 'a b': 'v' } }],
-    ['a config map with a key of two dots', 'configmaps', { data: { '..': 'v' } }],
-    ['a config map with a key of more than two dots', 'configmaps', { data: { '..a': 'v' } }],
+    ['a config map with the key ..', 'configmaps', { data: { '..': 'v' } }],
+    ['a config map with a key that starts with ..', 'configmaps', { data: { '..a': 'v' } }],
     ['a config map with the same key twice', 'configmaps', { data: { a: 'v' }, binaryData: { a: encode('x') } }],
     ['a config map that is too big', 'configmaps', { data: { a: big } }],
     ['a secret that is too big', 'secrets', { stringData: { a: big } }],
@@ -122,13 +122,13 @@ describe('refuses', () => {
       { type: 'kubernetes.io/dockerconfigjson', stringData: { '.dockerconfigjson': 'x' } },
     ],
     ['an old docker configuration', 'secrets', { type: 'kubernetes.io/dockercfg' }],
-    ['basic auth of nobody', 'secrets', { type: 'kubernetes.io/basic-auth' }],
+    ['basic auth without a user', 'secrets', { type: 'kubernetes.io/basic-auth' }],
     ['an SSH key that is missing', 'secrets', { type: 'kubernetes.io/ssh-auth' }],
-    ['a token of no account', 'secrets', { type: 'kubernetes.io/service-account-token' }],
-    ['a namespace with a finalizer that is none', '/namespaces', { spec: { finalizers: ['own'] } }],
+    ['a token without an account', 'secrets', { type: 'kubernetes.io/service-account-token' }],
+    ['a namespace with an invalid finalizer', '/namespaces', { spec: { finalizers: ['own'] } }],
     ['endpoints without ports', 'endpoints', { subsets: [{ addresses: [] }] }],
     [
-      'endpoints that are none',
+      'invalid endpoints',
       'endpoints',
       {
         subsets: [
@@ -142,10 +142,10 @@ describe('refuses', () => {
         ],
       },
     ],
-    ['a volume of nothing', '/persistentvolumes', {}],
+    ['an empty volume', '/persistentvolumes', {}],
     ['a volume of two sources', '/persistentvolumes', { spec: { ...volume, nfs: { server: 's', path: '/p' } } }],
     [
-      'a volume that is wrong',
+      'an invalid volume',
       '/persistentvolumes',
       {
         spec: {
@@ -160,7 +160,7 @@ describe('refuses', () => {
     ],
     ['a volume of negative size', '/persistentvolumes', { spec: { ...volume, capacity: { storage: '-1' } } }],
     [
-      'a local volume anywhere',
+      'a local volume without affinity',
       '/persistentvolumes',
       { spec: { ...volume, hostPath: undefined, local: { path: '/x' } } },
     ],
@@ -170,7 +170,7 @@ describe('refuses', () => {
       { spec: { ...volume, hostPath: undefined, csi: { driver: '', volumeHandle: '' } } },
     ],
     [
-      'an NFS volume that is wrong',
+      'an invalid NFS volume',
       '/persistentvolumes',
       { spec: { ...volume, hostPath: undefined, nfs: { server: '', path: 'x' } } },
     ],
@@ -179,9 +179,9 @@ describe('refuses', () => {
       '/persistentvolumes',
       { spec: { ...volume, accessModes: ['ReadWriteOncePod', 'ReadWriteMany'] } },
     ],
-    ['a claim of nothing', 'persistentvolumeclaims', {}],
+    ['an empty claim', 'persistentvolumeclaims', {}],
     [
-      'a claim that is wrong',
+      'an invalid claim',
       'persistentvolumeclaims',
       {
         spec: {
@@ -209,9 +209,9 @@ describe('refuses', () => {
         },
       },
     ],
-    ['a quota of unknown things', 'resourcequotas', { spec: { hard: { widgets: '1' } } }],
-    ['a quota of negative things', 'resourcequotas', { spec: { hard: { pods: '-1' } } }],
-    ['a quota of half things', 'resourcequotas', { spec: { hard: { pods: '500m' } } }],
+    ['a quota of unknown resources', 'resourcequotas', { spec: { hard: { widgets: '1' } } }],
+    ['a quota of negative quantities', 'resourcequotas', { spec: { hard: { pods: '-1' } } }],
+    ['a quota of fractional counts', 'resourcequotas', { spec: { hard: { pods: '500m' } } }],
     [
       'a quota of a scope that does not fit',
       'resourcequotas',
@@ -224,13 +224,13 @@ describe('refuses', () => {
       { spec: { hard: { pods: '1' }, scopes: ['BestEffort', 'NotBestEffort'] } },
     ],
     [
-      'limits that contradict each other',
+      'contradictory limits',
       'limitranges',
       { spec: { limits: [{ type: 'Container', min: { cpu: '2' }, max: { cpu: '1' } }] } },
     ],
-    ['limits of unknown things', 'limitranges', { spec: { limits: [{ type: 'X', max: { widgets: '1' } }] } }],
+    ['limits of unknown resources', 'limitranges', { spec: { limits: [{ type: 'X', max: { widgets: '1' } }] } }],
     [
-      'limits of the same twice',
+      'duplicate limits',
       'limitranges',
       { spec: { limits: [{ type: 'Pod' }, { type: 'Pod', default: { cpu: '1' } }] } },
     ],
@@ -340,7 +340,7 @@ describe('a change', () => {
     expect(await tryChange(server, pathOf(plural), first, patch)).toMatchSnapshot()
   })
 
-  it('of a claim is shown where it may not be', async () => {
+  it('of a claim is shown where it is immutable', async () => {
     const claims = pathOf('persistentvolumeclaims')
     const source = { kind: 'PersistentVolumeClaim', name: 's' }
     const spec = { ...claim, selector: { matchLabels: { a: 'b' } }, dataSource: source }
@@ -352,7 +352,7 @@ describe('a change', () => {
     expect(at(refusal, 'message')).toMatchSnapshot()
   })
 
-  it('lets a bound claim grow, and not shrink', async () => {
+  it('may grow a bound claim, but not shrink it', async () => {
     const claims = pathOf('persistentvolumeclaims')
     const created = await server.must('POST', claims, { body: { metadata: { name: 'grow' }, spec: claim } })
     const status = { phase: 'Bound', capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'] }

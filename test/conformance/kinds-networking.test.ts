@@ -96,9 +96,9 @@ describe('a new object', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   it.each<[string, string, JsonObject]>([
-    ['an ingress of nothing', 'ingresses', {}],
+    ['an empty ingress', 'ingresses', {}],
     ['an ingress without path type', 'ingresses', ruled({ path: '/', backend })],
     ['an ingress of an unknown path type', 'ingresses', ruled({ ...path, pathType: 'Regex' })],
     [
@@ -113,7 +113,7 @@ describe('refuses', () => {
       ),
     ],
     ['an ingress without paths', 'ingresses', { spec: { rules: [{ http: { paths: [] } }] } }],
-    ['an ingress to nowhere', 'ingresses', ruled({ ...path, backend: {} })],
+    ['an ingress without a backend', 'ingresses', ruled({ ...path, backend: {} })],
     ['an ingress to a service without port', 'ingresses', ruled({ ...path, backend: { service: { name: 'web' } } })],
     [
       'an ingress to a bad service',
@@ -126,7 +126,7 @@ describe('refuses', () => {
       ruled({ ...path, backend: { service: { name: 'web', port: { number: 80, name: 'x' } } } }),
     ],
     [
-      'an ingress to two things',
+      'an ingress to two backends',
       'ingresses',
       ruled({ ...path, backend: { ...backend, resource: { kind: 'K', name: 'n' } } }),
     ],
@@ -212,14 +212,14 @@ describe('refuses', () => {
       'networkpolicies',
       { spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress', 'Ingress'] } },
     ],
-    ['a service range of nothing', 'servicecidrs', {}],
-    ['a service range that is none', 'servicecidrs', { spec: { cidrs: ['10.0.0.1/24', 'x', '10.1.0.0/24'] } }],
+    ['an empty service range', 'servicecidrs', {}],
+    ['an invalid service range', 'servicecidrs', { spec: { cidrs: ['10.0.0.1/24', 'x', '10.1.0.0/24'] } }],
     [
-      'an address that is none',
+      'an invalid address',
       'ipaddresses',
       { metadata: { name: 'x' }, spec: { parentRef: { resource: 'services', name: 's' } } },
     ],
-    ['an address of nobody', 'ipaddresses', { metadata: { name: '10.99.0.1' }, spec: {} }],
+    ['an address without a parent', 'ipaddresses', { metadata: { name: '10.99.0.1' }, spec: {} }],
     ['a slice of no type', 'endpointslices', { endpoints: [] }],
     ['a slice of an unknown type', 'endpointslices', { addressType: 'X', endpoints: [] }],
     [
@@ -244,7 +244,7 @@ describe('refuses', () => {
     ],
     ['a slice of bad hosts', 'endpointslices', { addressType: 'FQDN', endpoints: [{ addresses: ['A_b'] }] }],
     ['a lease of no duration', 'leases', { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } }],
-    ['a lease of nobody', 'leases', { spec: { holderIdentity: '' } }],
+    ['a lease without a holder', 'leases', { spec: { holderIdentity: '' } }],
     ['a lease of a strategy without more', 'leases', { spec: { strategy: 'X', preferredHolder: 'y' } }],
   ])('%s', async (_what, plural, body) => {
     expect(await tryCreate(server, pathOf(plural), body)).toMatchSnapshot()

@@ -121,11 +121,11 @@ describe('a new object', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   it.each<[string, string, JsonObject]>([
-    ['a budget of both', 'poddisruptionbudgets', { spec: { minAvailable: 1, maxUnavailable: 1 } }],
+    ['a budget with both fields', 'poddisruptionbudgets', { spec: { minAvailable: 1, maxUnavailable: 1 } }],
     ['a budget below zero', 'poddisruptionbudgets', { spec: { minAvailable: -1 } }],
-    ['a budget beyond all', 'poddisruptionbudgets', { spec: { maxUnavailable: '101%' } }],
+    ['a budget over 100 percent', 'poddisruptionbudgets', { spec: { maxUnavailable: '101%' } }],
     ['a budget of half a percent', 'poddisruptionbudgets', { spec: { maxUnavailable: '0.5%' } }],
     [
       'a budget of bad selector and policy',
@@ -143,7 +143,7 @@ describe('refuses', () => {
         },
       },
     ],
-    ['an autoscaler of nothing', 'horizontalpodautoscalers', {}],
+    ['an empty autoscaler', 'horizontalpodautoscalers', {}],
     ['an autoscaler from 5 to 3', 'horizontalpodautoscalers', scaled({ minReplicas: 5, maxReplicas: 3 })],
     ['an autoscaler to zero', 'horizontalpodautoscalers', scaled({ minReplicas: 0, maxReplicas: 0 })],
     [
@@ -207,7 +207,7 @@ describe('refuses', () => {
       }),
     ],
     [
-      'an autoscaler of version 1 of no percent',
+      'an autoscaler of version 1 with an invalid percentage',
       'v1/horizontalpodautoscalers',
       scaled({ targetCPUUtilizationPercentage: 0 }),
     ],
@@ -225,8 +225,8 @@ describe('refuses', () => {
       'clusterroles',
       { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { 'a b': '' } }] } },
     ],
-    ['a binding of nothing', 'rolebindings', {}],
-    ['a binding to something else', 'rolebindings', { roleRef: { kind: 'Pod', name: 'a/b', apiGroup: 'x' } }],
+    ['an empty binding', 'rolebindings', {}],
+    ['a binding to another kind', 'rolebindings', { roleRef: { kind: 'Pod', name: 'a/b', apiGroup: 'x' } }],
     ['a cluster binding to a role', 'clusterrolebindings', { roleRef: { kind: 'Role', name: 'r' } }],
     [
       'a binding of bad subjects',
@@ -316,14 +316,14 @@ describe('the two versions of an autoscaler', () => {
       }),
     ],
     ['none', scaled({ metrics: [{ type: 'External', external: { metric, target: amount } }] })],
-  ])('show what version 2 says: %s', async (name, body) => {
+  ])('show fields of version 2: %s', async (name, body) => {
     const path = pathOf('horizontalpodautoscalers')
     await server.must('POST', path, { body: { ...body, metadata: { name } } })
     expect(await at('v1', name)).toMatchSnapshot('v1')
     expect(await at('v2', name)).toMatchSnapshot('v2')
   })
 
-  it('show what version 1 says', async () => {
+  it('show fields of version 1', async () => {
     const name = 'old'
     const path = pathOf('v1/horizontalpodautoscalers')
     await server.must('POST', path, { body: { metadata: { name }, ...scaled({ targetCPUUtilizationPercentage: 70 }) } })
@@ -334,7 +334,7 @@ describe('the two versions of an autoscaler', () => {
     expect(await at('v2', name)).toMatchSnapshot('changed')
   })
 
-  it('show the status that either was told', async () => {
+  it('show the status written at either version', async () => {
     const name = 'told'
     const path = pathOf('horizontalpodautoscalers')
     const created = await server.must('POST', path, { body: { metadata: { name }, ...scaled({}) } })

@@ -19,12 +19,12 @@ const balanced = { type: 'LoadBalancer', ports }
 
 describe('a new service', () => {
   it.each<[string, JsonObject]>([
-    ['of no type', { ports }],
+    ['without a type', { ports }],
     ['with a selector', { selector: { app: 'web' }, ports: named }],
     ['with sticky sessions', { ports, sessionAffinity: 'ClientIP' }],
-    ['with an affinity configuration of no use', { ports, sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } } }],
-    ['without head', { clusterIP: 'None', selector: { app: 'web' } }],
-    ['without head and selector', { clusterIP: 'None', ports }],
+    ['with an unused affinity configuration', { ports, sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } } }],
+    ['headless', { clusterIP: 'None', selector: { app: 'web' } }],
+    ['headless without selector', { clusterIP: 'None', ports }],
     ['by an external name', { type: 'ExternalName', externalName: 'example.com.' }],
     ['on node ports', { type: 'NodePort', ports: named }],
     [
@@ -42,9 +42,9 @@ describe('a new service', () => {
     ['behind a load balancer without node ports', { ...balanced, allocateLoadBalancerNodePorts: false }],
     ['with source ranges', { ...balanced, loadBalancerSourceRanges: ['10.0.0.0/8', ' 1.2.3.4/32 '] }],
     ['with external IPs', { ports, externalIPs: ['1.2.3.4'] }],
-    ['with an address of its wish', { ports, clusterIP: '10.0.77.77' }],
+    ['with a requested address', { ports, clusterIP: '10.0.77.77' }],
     ['of one family', { ports, ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }],
-    ['that would like two families', { ports, ipFamilyPolicy: 'PreferDualStack' }],
+    ['with PreferDualStack', { ports, ipFamilyPolicy: 'PreferDualStack' }],
     ['with a traffic distribution', { ports, trafficDistribution: 'PreferClose' }],
     ['with unready addresses', { ports, publishNotReadyAddresses: true }],
   ])('%s', async (_what, spec) => {
@@ -52,7 +52,7 @@ describe('a new service', () => {
   })
 })
 
-describe('refuses a service', () => {
+describe('rejects a service', () => {
   it.each<[string, JsonObject]>([
     ['without ports', {}],
     ['without spec and ports', { type: 'NodePort' }],
@@ -92,28 +92,25 @@ describe('refuses a service', () => {
     ],
     ['with an unknown protocol', { ports: [{ port: 80, protocol: 'ICMP' }] }],
     ['with bad names of ports', { ports: [{ port: 80, targetPort: 'way-too-long-a-port-name', appProtocol: 'a b' }] }],
-    ['with a selector that is none', { ports, selector: { 'x y': 'z z' } }],
-    ['with a node port but no node ports', { ports: [{ port: 80, nodePort: 30080 }] }],
-    ['with an address that is none', { ports, clusterIP: 'here' }],
+    ['with an invalid selector', { ports, selector: { 'x y': 'z z' } }],
+    ['with a node port of type ClusterIP', { ports: [{ port: 80, nodePort: 30080 }] }],
+    ['with an invalid address', { ports, clusterIP: 'here' }],
     ['with an address out of range', { ports, clusterIP: '192.168.1.1' }],
     ['with an address of the other family', { ports, clusterIP: 'fd00::1' }],
     ['whose addresses differ', { ports, clusterIP: '10.0.1.1', clusterIPs: ['10.0.1.2'] }],
     ['with addresses but no address', { ports, clusterIPs: ['10.0.1.2'] }],
-    ['without head on a node port', { type: 'NodePort', clusterIP: 'None', ports }],
-    ['without head behind a load balancer', { type: 'LoadBalancer', clusterIP: 'None', ports }],
-    ['of a family that is not there', { ports, ipFamilies: ['IPv6'] }],
+    ['headless on a node port', { type: 'NodePort', clusterIP: 'None', ports }],
+    ['headless behind a load balancer', { type: 'LoadBalancer', clusterIP: 'None', ports }],
+    ['of an unavailable family', { ports, ipFamilies: ['IPv6'] }],
     ['of an unknown family and policy', { ports, ipFamilies: ['IPv5'], ipFamilyPolicy: 'Maybe' }],
-    ['that needs two families', { ports, ipFamilyPolicy: 'RequireDualStack' }],
+    ['with RequireDualStack', { ports, ipFamilyPolicy: 'RequireDualStack' }],
     ['of an external name that is missing', { type: 'ExternalName' }],
-    ['of an external name that is none', { type: 'ExternalName', externalName: 'a_b', clusterIP: '10.0.0.9' }],
+    ['of an invalid external name', { type: 'ExternalName', externalName: 'a_b', clusterIP: '10.0.0.9' }],
+    ['with invalid external IPs', { ports, externalIPs: ['x', '127.0.0.1', '0.0.0.0', '169.254.1.1', '01.2.3.4'] }],
+    ['with invalid source ranges', { ...balanced, loadBalancerSourceRanges: ['10.0.0.1/8', 'x'] }],
+    ['with unused source ranges', { ports, loadBalancerSourceRanges: ['10.0.0.0/8'] }],
     [
-      'with external IPs that are none',
-      { ports, externalIPs: ['x', '127.0.0.1', '0.0.0.0', '169.254.1.1', '01.2.3.4'] },
-    ],
-    ['with source ranges that are none', { ...balanced, loadBalancerSourceRanges: ['10.0.0.1/8', 'x'] }],
-    ['with source ranges of no use', { ports, loadBalancerSourceRanges: ['10.0.0.0/8'] }],
-    [
-      'with settings of a load balancer it has not',
+      'with load balancer settings of another type',
       {
         ports,
         allocateLoadBalancerNodePorts: true,
@@ -122,7 +119,7 @@ describe('refuses a service', () => {
         healthCheckNodePort: 30001,
       },
     ],
-    ['with a class that is none', { ...balanced, loadBalancerClass: 'a b' }],
+    ['with an invalid class', { ...balanced, loadBalancerClass: 'a b' }],
     [
       'with unknown policies',
       {
@@ -138,16 +135,16 @@ describe('refuses a service', () => {
 })
 
 describe('a service', () => {
-  it.each(['1a', 'A', 'a.b', 'a'.repeat(64)])('called %s', async (name) => {
+  it.each(['1a', 'A', 'a.b', 'a'.repeat(64)])('named %s', async (name) => {
     expect(await tryCreate(server, services, { metadata: { name }, spec: { ports } })).toMatchSnapshot()
   })
 })
 
-describe('a service that changes', () => {
+describe('an updated service', () => {
   it.each<[string, JsonObject, JsonObject]>([
     ['keeps its address', { ports }, { clusterIP: null, clusterIPs: null, ports: [{ port: 81 }] }],
     ['cannot have another address', { ports }, { clusterIP: '10.0.99.99' }],
-    ['cannot lose its head', { ports }, { clusterIP: 'None', clusterIPs: ['None'] }],
+    ['cannot stop being headless', { ports }, { clusterIP: 'None', clusterIPs: ['None'] }],
     ['cannot change family', { ports }, { ipFamilies: ['IPv6'] }],
     ['gets node ports', { ports }, { type: 'NodePort' }],
     ['keeps its node ports', { type: 'NodePort', ports }, { ports: [{ port: 90 }] }],
@@ -168,7 +165,7 @@ describe('a service that changes', () => {
     expect(await tryChange(server, services, { spec: first }, { spec: patch })).toMatchSnapshot()
   })
 
-  it('has its address and ports for itself', async () => {
+  it('has a unique address and unique ports', async () => {
     const body = { metadata: { name: 'first' }, spec: { type: 'NodePort', ports } }
     const { spec } = await server.must('POST', services, { body })
     server.cleanUp(`${services}/first`)
@@ -189,7 +186,7 @@ describe('a service that changes', () => {
     expect(outcomeOf(server, await server.call('POST', services, { body }))).toMatchSnapshot()
   })
 
-  it('has its load balancer told through status', async () => {
+  it('reports its load balancer in its status', async () => {
     const created = await server.must('POST', services, { body: { metadata: { name: 'status' }, spec: balanced } })
     server.cleanUp(`${services}/status`)
     const set = (ingress: readonly JsonObject[]): JsonObject => ({ ...created, status: { loadBalancer: { ingress } } })

@@ -58,11 +58,11 @@ describe('a new object', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   it.each<[string, string, JsonObject]>([
-    ['a storage class of nobody', 'storageclasses', {}],
+    ['a storage class without a provisioner', 'storageclasses', {}],
     [
-      'a storage class that is wrong',
+      'an invalid storage class',
       'storageclasses',
       { provisioner: 'A b', parameters: { '': 'x' }, reclaimPolicy: 'X', volumeBindingMode: 'Y' },
     ],
@@ -84,7 +84,7 @@ describe('refuses', () => {
     ],
     ['a driver of a bad name', 'csidrivers', { metadata: { name: 'a.'.repeat(40) + 'b' } }],
     [
-      'a driver that is wrong',
+      'an invalid driver',
       'csidrivers',
       {
         spec: {
@@ -100,9 +100,9 @@ describe('refuses', () => {
       'csinodes',
       { spec: { drivers: [{ name: 'A_', nodeID: '', topologyKeys: ['a b', ''], allocatable: { count: -1 } }] } },
     ],
-    ['an attachment of nothing', 'volumeattachments', { spec: { source: {} } }],
+    ['an empty attachment', 'volumeattachments', { spec: { source: {} } }],
     [
-      'an attachment that is wrong',
+      'an invalid attachment',
       'volumeattachments',
       { spec: { attacher: 'A_', nodeName: 'B_', source: { persistentVolumeName: 'C_' } } },
     ],
@@ -125,8 +125,8 @@ describe('refuses', () => {
       'csistoragecapacities',
       { storageClassName: 'A_', nodeTopology: { matchLabels: { 'a b': 'c' } } },
     ],
-    ['an attributes class of nobody', 'volumeattributesclasses', {}],
-    ['an attributes class of nothing', 'volumeattributesclasses', { driverName: 'A_', parameters: {} }],
+    ['an attributes class without a driver', 'volumeattributesclasses', {}],
+    ['an attributes class without parameters', 'volumeattributesclasses', { driverName: 'A_', parameters: {} }],
   ])('%s', async (_what, plural, body) => {
     expect(await tryCreate(server, pathOf(plural), body)).toMatchSnapshot()
   })
@@ -203,8 +203,8 @@ describe('a change', () => {
   })
 })
 
-describe('the default class', () => {
-  it('is filled in where a claim names none', async () => {
+describe('the default storage class', () => {
+  it('is set in claims without a class', async () => {
     const name = server.unique('class')
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' }
     await server.must('POST', pathOf('storageclasses'), {

@@ -57,7 +57,7 @@ async function index(): Promise<Readonly<Record<string, { readonly serverRelativ
 }
 
 describe('the index of OpenAPI v3', () => {
-  it('names a document for every group and version, and some more', async () => {
+  it('lists a document for every group and version', async () => {
     const paths = await index()
     const keys = Object.keys(paths).filter(isBuiltIn)
     expect(keys).toMatchSnapshot()
@@ -66,7 +66,7 @@ describe('the index of OpenAPI v3', () => {
     }
   })
 
-  it('is served as text', async () => {
+  it('is served as JSON text', async () => {
     const { headers } = await server.call('GET', '/openapi/v3')
     expect(headers['content-type']).toBe('text/plain; charset=utf-8')
   })
@@ -88,7 +88,7 @@ describe('a document of OpenAPI v3', () => {
     expect(found).toMatchSnapshot()
   })
 
-  it('has the schemas of a real server, each with its texts, types, defaults, enumerations and marks', async () => {
+  it('has the schemas of a real server, with descriptions, types, defaults, enumerations and extensions', async () => {
     const schemas: Record<string, Json> = {}
     for (const key of Object.keys(await index()).filter(isBuiltIn)) {
       const { body } = await server.call('GET', `/openapi/v3/${key}`)
@@ -100,7 +100,7 @@ describe('a document of OpenAPI v3', () => {
     expect(fingerprints(schemas)).toMatchSnapshot()
   })
 
-  it('may be kept for as long as its hash stands', async () => {
+  it('is cacheable with its hash', async () => {
     const url = (await index())['apis/apps/v1']!.serverRelativeURL
     const hash = url.slice(url.indexOf('=') + 1)
     const { status, headers } = await server.call('GET', url)
@@ -115,31 +115,31 @@ describe('a document of OpenAPI v3', () => {
     })
   })
 
-  it('must be asked for again when no hash was named', async () => {
+  it('must be revalidated without a hash', async () => {
     const { headers } = await server.call('GET', '/openapi/v3/apis/apps/v1')
     expect(headers).toMatchObject({ 'cache-control': 'no-cache, private', etag: expect.any(String) as string })
     expect(headers).not.toHaveProperty('expires')
   })
 
-  it('is not sent to who has it', async () => {
+  it('is not sent again to a client that has it', async () => {
     const url = (await index())['apis/apps/v1']!.serverRelativeURL
     const { headers } = await server.call('GET', url)
     const again = await server.call('GET', url, { headers: { 'if-none-match': headers['etag'] ?? '' } })
     expect([again.status, again.body]).toEqual([304, ''])
   })
 
-  it('sends who knows an old hash to the new one', async () => {
+  it('redirects an old hash to the new one', async () => {
     const { status, headers, body } = await server.call('GET', '/openapi/v3/apis/apps/v1?hash=OLD')
     expect([status, body]).toEqual([301, ''])
     expect(headers['location']).toBe((await index())['apis/apps/v1']!.serverRelativeURL)
   })
 
-  it('does not come as YAML', async () => {
+  it('is not available as YAML', async () => {
     const { status, body } = await server.call('GET', '/openapi/v3/apis/apps/v1', { accept: 'application/yaml' })
     expect([status, body]).toEqual([406, ''])
   })
 
-  it('is not there for a group that is not', async () => {
+  it('does not exist for an unknown group', async () => {
     const { status, body } = await server.call('GET', '/openapi/v3/apis/none.example.com/v1')
     expect([status, body]).toEqual([404, ''])
   })
@@ -162,7 +162,7 @@ describe('OpenAPI v2', () => {
     expect(fingerprint(pathNames.toSorted())).toMatchSnapshot('paths')
   })
 
-  it('has operations with the parameters of a real server, wherever these stand', async () => {
+  it('has operations with the parameters of a real server, wherever they are declared', async () => {
     const { body } = await server.call('GET', '/openapi/v2')
     const { paths, parameters } = body as { readonly paths: JsonObject; readonly parameters: JsonObject }
     // Shared parameters have names of each server's own.
@@ -182,12 +182,12 @@ describe('OpenAPI v2', () => {
     expect(fingerprintsBy(inlined, (path) => path.split('/').slice(0, 4).join('/'))).toMatchSnapshot()
   })
 
-  it('comes packed if asked for', async () => {
+  it('is compressed on request', async () => {
     const { headers } = await server.call('GET', '/openapi/v2', { headers: { 'accept-encoding': 'gzip' } })
     expect(headers).toMatchObject({ 'content-encoding': 'gzip', etag: expect.any(String) as string })
   })
 
-  it('comes as protobuf, whose type has two spellings', async () => {
+  it('is available as protobuf, with two media types', async () => {
     for (const spelling of ['v2@v1.0', 'v2.v1.0']) {
       const accept = `application/com.github.proto-openapi.spec.${spelling}+protobuf`
       const { status, headers, body } = await server.call('GET', '/openapi/v2', { accept })
@@ -198,7 +198,7 @@ describe('OpenAPI v2', () => {
     }
   })
 
-  it('does not come as HTML', async () => {
+  it('is not available as HTML', async () => {
     expect((await server.call('GET', '/openapi/v2', { accept: 'text/html' })).status).toBe(406)
   })
 })
@@ -262,7 +262,7 @@ describe('a custom resource', () => {
     },
   }
 
-  it('is described from when it is defined until it is gone', async () => {
+  it('is described from its creation to its deletion', async () => {
     const group = `${server.unique('openapi')}.example.com`
     const name = `gadgets.${group}`
     const definition = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`

@@ -18,13 +18,13 @@ const usual = new Set([
 ])
 
 export function outcomeOf(server: Server, { status, headers, body }: Answer): Json {
-  // Every request for Endpoints is told that they are deprecated, whatever it asks.
+  // Every response about Endpoints carries a deprecation warning.
   const warning = headers['warning']?.replace(/(?:, )?299 - "v1 Endpoints is deprecated[^"]*"/, '')
   const warnings = warning ? { warnings: warning } : {}
   if (status >= 300) {
     const causes = (at(body, 'details', 'causes') ?? []) as unknown as readonly JsonObject[]
     const named = causes.map((cause) => `${cause['reason'] as string} ${cause['field'] as string}`)
-    // Some messages go on with what changed, in a form that is nobody's contract.
+    // Some messages continue with a diff, in a form that the API does not guarantee.
     const message = withoutAllocated((at(body, 'message') as string).split('\n', 1)[0]!)
     return server.maskedJson({ code: status, message, causes: named, ...warnings })
   }
@@ -57,7 +57,7 @@ export async function tryChange(server: Server, path: string, first: JsonObject,
   await server.must('POST', path, { body })
   const type = 'application/merge-patch+json'
   const answer = await server.call('PATCH', `${path}/${name}?dryRun=All`, { body: patch, type })
-  // Nobody is there who would let go of it.
+  // No controller runs that would remove a finalizer.
   await server.call('PATCH', `${path}/${name}`, { body: { metadata: { finalizers: null } }, type })
   await server.call('DELETE', `${path}/${name}`)
   return outcomeOf(server, answer)

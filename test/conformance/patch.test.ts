@@ -1,5 +1,6 @@
 /** The four patches: what they do, and what is said of those that make no sense. */
 import { describe, expect, it } from 'vitest'
+import { defineKind } from './custom-kind.ts'
 import { openServer } from './server.ts'
 import { unquoted } from './unquoted.ts'
 
@@ -68,7 +69,7 @@ describe('patches', () => {
     expect(unquoted(server.masked(answer))).toMatchSnapshot('step 1')
   })
 
-  it('refuses what is no patch', async () => {
+  it('rejects an invalid patch', async () => {
     const path = await made()
     expect(server.masked(await server.call('PATCH', path, { body: {}, type: 'application/json' }))).toMatchSnapshot(
       'step 1',
@@ -86,7 +87,7 @@ describe('patches', () => {
 describe('apply', () => {
   const config = (data: object): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data })
 
-  it('creates, shares, conflicts, forces and lets go', async () => {
+  it('creates, shares, conflicts, forces and releases fields', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps/a`
     const apply = async (manager: string, data: object, query = ''): Promise<void> => {
       const answer = await server.call('PATCH', `${path}?fieldManager=${manager}${query}`, {
@@ -105,6 +106,34 @@ describe('apply', () => {
     await apply('two', {}, '&dryRun=All')
   })
 
+  // The client's "create only" depends on it: server-side apply has no option for that.
+  it('with a resource version that no object has creates, and conflicts with any existing object', async () => {
+    const namespace = await server.namespace()
+    const kind = await defineKind(server, { type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+    const answers: number[][] = []
+    for (const [path, object] of [
+      [`/api/v1/namespaces/${namespace}/configmaps`, config({ k: 'v' })],
+      [kind.path(), kind.object({ spec: { k: 'v' } })],
+    ] as const) {
+      const { metadata, ...rest } = object as { readonly metadata: { readonly name: string } }
+      const apply = async (content: object, query: string): Promise<number> => {
+        const body = { ...rest, ...content, metadata: { ...metadata, resourceVersion: '1' } }
+        const options = { body, type: types.apply }
+        return (await server.call('PATCH', `${path}/${metadata.name}?fieldManager=${query}`, options)).status
+      }
+      answers.push([
+        await apply({}, 'one'),
+        await apply({}, 'one'),
+        await apply({}, 'one&force=true'),
+        await apply({ data: { other: 'x' } }, 'two'),
+      ])
+    }
+    expect(answers).toEqual([
+      [201, 409, 409, 409],
+      [201, 409, 409, 409],
+    ])
+  })
+
   it.each([
     ['no manager', '', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }],
     ['no version', '?fieldManager=m', { kind: 'ConfigMap', metadata: { name: 'a' } }],
@@ -117,7 +146,7 @@ describe('apply', () => {
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', managedFields: [] } },
     ],
     [
-      'managers of its own',
+      'managedFields',
       '?fieldManager=m',
       {
         apiVersion: 'v1',
@@ -132,12 +161,12 @@ describe('apply', () => {
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { k: 1 } },
     ],
     [
-      'a uid of something that is not there',
+      'the uid of a missing object',
       '?fieldManager=m',
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', uid: 'u' } },
     ],
     [
-      'a version of something that is not there',
+      'the resourceVersion of a missing object',
       '?fieldManager=m',
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', resourceVersion: '5' } },
     ],
@@ -147,14 +176,14 @@ describe('apply', () => {
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } },
     ],
     ['text', '?fieldManager=m', 'just text'],
-  ] as const)('takes %s as the real server does', async (_what, query, body) => {
+  ] as const)('handles %s as the real server does', async (_what, query, body) => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps/a`
     expect(
       unquoted(server.masked(await server.call('PATCH', path + query, { body, type: types.apply }))),
     ).toMatchSnapshot('step 1')
   })
 
-  it('keeps status, scale and the rest apart', async () => {
+  it('separates status, scale and the main resource', async () => {
     const path = `/apis/apps/v1/namespaces/${await server.namespace()}/deployments/d`
     const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i:1' }] } }
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' } }

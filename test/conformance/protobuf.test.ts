@@ -14,8 +14,8 @@ const configMap = (name: string, rest: JsonObject = {}): JsonObject => ({
   ...rest,
 })
 
-describe('a body in protobuf', () => {
-  it('creates what the same object in JSON creates', async () => {
+describe('a protobuf body', () => {
+  it('creates the same object as JSON', async () => {
     const namespace = await server.namespace()
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments`
     const deployment = (name: string): JsonObject => ({
@@ -48,7 +48,7 @@ describe('a body in protobuf', () => {
     expect(server.maskedJson(told)).toMatchObject({ metadata, spec: at(created.body, 'spec') })
   })
 
-  it('updates, and may ask for a deletion', async () => {
+  it('updates, and may contain delete options', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const created = await server.must('POST', path, { body: bytes(configMap('a', { data: { x: '1' } })), type })
@@ -62,7 +62,7 @@ describe('a body in protobuf', () => {
     expect((await server.call('GET', `${path}/a`)).status).toBe(404)
   })
 
-  it('asks questions: reviews and tokens', async () => {
+  it('may be a review or a token request', async () => {
     const namespace = await server.namespace()
     const review = {
       apiVersion: 'authorization.k8s.io/v1',
@@ -81,7 +81,7 @@ describe('a body in protobuf', () => {
     expect([token.status, typeof at(token.body, 'status', 'token')]).toEqual([201, 'string'])
   })
 
-  it('that cannot be read is a bad request', async () => {
+  it('that cannot be decoded is a bad request', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const whole = bytes(configMap('a', { data: { x: '1' } }))
@@ -91,7 +91,7 @@ describe('a body in protobuf', () => {
     }
   })
 
-  it('of another kind than the URL says is refused', async () => {
+  it('of another kind than the URL is rejected', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/secrets`
     expect((await server.call('POST', path, { body: bytes(configMap('a')), type })).status).toBe(400)

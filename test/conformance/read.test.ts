@@ -69,7 +69,7 @@ describe('lists', () => {
     expect(answer.status === 200 ? names(answer.body) : refusal(answer)).toMatchSnapshot('step 1')
   })
 
-  it('come in pages that are one list', async () => {
+  it('come in pages that form one list', async () => {
     const collection = await configs(5)
     const first = await server.call('GET', `${collection}?limit=2`)
     await server.must('POST', collection, { body: { metadata: { name: 'c11' } } })
@@ -123,7 +123,7 @@ describe('lists', () => {
     expect(at(exact.body, 'metadata', 'resourceVersion')).toBe(version)
   })
 
-  it('are for all namespaces, too', async () => {
+  it('may span all namespaces', async () => {
     const namespace = (await configs(1)).split('/')[4]!
     const { body } = await server.call('GET', '/api/v1/configmaps', {
       query: { fieldSelector: `metadata.namespace=${namespace}` },
@@ -131,7 +131,7 @@ describe('lists', () => {
     expect(names(body)).toEqual(['c0'])
   })
 
-  it('of a namespace that is not there are empty', async () => {
+  it('of a missing namespace are empty', async () => {
     expect(server.masked(await server.call('GET', '/api/v1/namespaces/nowhere/configmaps'))).toMatchSnapshot('step 1')
   })
 })

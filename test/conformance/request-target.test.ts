@@ -19,7 +19,7 @@ describe('a path', () => {
     'x/api/v1/namespaces/NS/secrets/a',
     'api/v1/namespaces/NS/secrets/a',
     '/api/v1/namespaces/NS/secrets/%zz',
-  ])('%s is no target of a request, whoever sends it', async (path) => {
+  ])('%s is invalid as a request target, for every user', async (path) => {
     for (const who of [server, server.as('bob')]) {
       const { status, body } = await who.call('GET', written(path))
       expect([status, body]).toEqual([400, '400 Bad Request'])
@@ -53,7 +53,7 @@ describe('a path', () => {
     '/%68ealthz',
     '/openapi/v3/%2e%2e/v2',
     '/openapi/v2/',
-  ])('%s is the same to the authorizer and to the handler', async (path) => {
+  ])('%s is the same for the authorizer and the handler', async (path) => {
     const [admin, bob] = [await server.call('GET', written(path)), await server.as('bob').call('GET', written(path))]
     expect([server.masked(admin), server.masked(bob)]).toMatchSnapshot('administrator and stranger')
   })

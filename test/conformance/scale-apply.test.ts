@@ -48,8 +48,8 @@ async function deployment(): Promise<Scaled> {
 
 const force = 'fieldManager=me&force=true'
 
-describe('a Scale that is applied', () => {
-  it('conflicts with the owner of the replicas, takes them by force, and lets go of them', async () => {
+describe('an applied Scale', () => {
+  it('conflicts with the owner of the replicas, takes them by force, and releases them', async () => {
     const { apply, owners } = await deployment()
     const steps: Json[] = []
     const step = async (body: object, query?: string): Promise<void> => {
@@ -78,10 +78,10 @@ describe('a Scale that is applied', () => {
     ['another namespace', scale(3, { namespace: 'x' })],
     ['another uid', scale(3, { uid: 'x' })],
     ['an old version', scale(3, { resourceVersion: '1' })],
-    ['a record of ownership', scale(3, { managedFields: [] })],
+    ['managedFields', scale(3, { managedFields: [] })],
     ['labels', scale(3, { labels: { a: 'b' } })],
-    ['less than nothing', scale(-1)],
-    ['a text', scale('x')],
+    ['a negative number', scale(-1)],
+    ['a string', scale('x')],
     ['a fraction', scale(2.5)],
     ['an unknown field', scale(3, {}, { spec: { replicas: 3, unknown: 1 } })],
     ['no name', scale(3, { name: undefined })],
@@ -91,13 +91,13 @@ describe('a Scale that is applied', () => {
     expect({ status, message: at(answer, 'message') ?? null, owners: await owners() }).toMatchSnapshot()
   })
 
-  it('needs an object', async () => {
+  it('requires an existing object', async () => {
     const { path } = await deployment()
     const { apply } = scaled(path.replace(/d$/, 'none'))
     expect(server.masked(await apply(scale(3, { name: 'none' }), force))).toMatchSnapshot()
   })
 
-  it('of a custom kind changes nothing but owners', async () => {
+  it('of a custom kind changes only field owners', async () => {
     const subresources = { scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } }
     const schema = object({ spec: object({ replicas: { type: 'integer' } }), status: object({}) })
     const kind = await defineKind(server, schema, { version: { subresources } })

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { afterAll, beforeEach, inject } from 'vitest'
-import { type ApiServer, createApiServer } from '../../src/apiserver/server/api-server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../../src/apiserver/server/api-server.ts'
 import type { Method } from '../../src/transport/transport.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../src/kube/json.ts'
@@ -51,11 +51,11 @@ export interface Server {
   /** The object in a 2xx answer; anything else throws. */
   must(method: Method, path: string, call?: Call): Promise<JsonObject>
   watch(path: string, call?: Call): Promise<Watching>
-  /** The same server as somebody else sees it. */
+  /** The same server, with requests sent as this user. */
   as(user: User): Server
   /** A new namespace, removed after the last case of the file. */
   namespace(): Promise<string>
-  /** A word of one's own, for names that all files share. */
+  /** A unique name, for objects in a scope that all files share. */
   unique(word: string): string
   /** Deletes what a case leaves behind, after the last case of the file. */
   cleanUp(path: string): void
@@ -89,9 +89,9 @@ interface Reply {
 
 const tokens = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
 
-/** Opens the server of this run for one file of cases. */
-export function openServer(): Server {
-  const wire = process.env['MUSTER_TEST_REAL'] ? realWire() : embeddedWire()
+/** Opens the server of this run for one file of cases. `options` are those of the embedded one. */
+export function openServer(options: Partial<ApiServerOptions> = {}): Server {
+  const wire = process.env['MUSTER_TEST_REAL'] ? realWire() : embeddedWire(options)
   const mask = createMask()
   const leftovers: string[] = []
   const server = serverOver(wire, 'admin', mask, leftovers)
@@ -195,13 +195,14 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>, signal: AbortSignal): 
   return undefined
 }
 
-function embeddedWire(): Wire {
+function embeddedWire(options: Partial<ApiServerOptions>): Wire {
   const users = new Map([
     [tokens.admin, { username: 'admin', uid: 'u-admin', groups: ['system:masters'] }],
     [tokens.alice, { username: 'alice', uid: 'u-alice', groups: ['developers'] }],
     [tokens.bob, { username: 'bob', uid: 'u-bob' }],
   ])
-  const api: ApiServer = createApiServer({ clock: systemClock, access: { tokens: users, strangers: 'anonymous' } })
+  const access = { tokens: users, strangers: 'anonymous' } as const
+  const api: ApiServer = createApiServer({ clock: systemClock, access, ...options })
   return {
     name: 'embedded',
     async send({ method, path, headers, body, signal }) {

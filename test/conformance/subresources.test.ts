@@ -17,7 +17,7 @@ async function podCollection(...pods: readonly object[]): Promise<string> {
 }
 
 describe('status', () => {
-  it('takes status alone', async () => {
+  it('updates status only', async () => {
     const path = `${await podCollection(pod('p'))}/p`
     const answer = await server.call('PATCH', `${path}/status`, {
       body: {
@@ -85,7 +85,7 @@ describe('scale', () => {
 })
 
 describe('binding', () => {
-  it('says where a pod runs, once', async () => {
+  it('assigns a pod to a node once', async () => {
     const collection = await podCollection(pod('p'))
     const bind = async (target: object, metadata: object = { name: 'p' }): Promise<unknown> =>
       server.masked(
@@ -111,7 +111,7 @@ describe('binding', () => {
 
 describe('eviction', () => {
   const budget = { metadata: { name: 'b' }, spec: { minAvailable: 1, selector: { matchLabels: { app: 'x' } } } }
-  it('asks the budget', async () => {
+  it('respects disruption budgets', async () => {
     const collection = await podCollection(pod('p', { nodeName: 'n' }), pod('q', { nodeName: 'n' }), pod('idle'))
     const budgets = collection.replace('/api/v1', '/apis/policy/v1').replace(/pods$/, 'poddisruptionbudgets')
     for (const name of ['p', 'q'])
@@ -146,7 +146,7 @@ describe('eviction', () => {
   })
 })
 
-describe('what no pod of a bare API server can do', () => {
+describe('subresources of pods without a kubelet', () => {
   it.each(['log', 'exec?command=ls', 'attach', 'portforward', 'proxy'])('%s', async (sub) => {
     const collection = await podCollection(pod('p'))
     const answer = await server.call('GET', `${collection}/p/${sub}`)
@@ -155,8 +155,8 @@ describe('what no pod of a bare API server can do', () => {
   })
 })
 
-describe('other doors', () => {
-  it('takes ephemeral containers', async () => {
+describe('other subresources', () => {
+  it('update ephemeral containers', async () => {
     const collection = await podCollection(pod('p', { nodeName: 'n' }))
     const debug = { name: 'debug', image: 'busybox' }
     const answer = await server.call('PATCH', `${collection}/p/ephemeralcontainers`, {
@@ -167,7 +167,7 @@ describe('other doors', () => {
     expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot('step 1')
   })
 
-  it('takes the word of an approver, and nothing else', async () => {
+  it('accept an approval, and nothing else', async () => {
     const name = server.unique('csr')
     const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${name}`
     // A whole request, signed with the key that it is about: a real server verifies it.
@@ -188,7 +188,7 @@ describe('other doors', () => {
     expect(await write('status', { certificate: 'eA==' })).toMatchSnapshot('no certificate')
   })
 
-  it('finalizes a namespace', async () => {
+  it('finalize a namespace', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}`
     const { body } = await server.call('GET', path)
     const more = await server.call('PUT', `${path}/finalize`, {

@@ -97,7 +97,7 @@ function versionsIn(body: Json): readonly string[] {
 }
 
 describe('a table', () => {
-  it('of a list has its version, and metadata with each row', async () => {
+  it('of a list has its resourceVersion, and metadata in each row', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     await server.must('POST', path, { body: { metadata: { name: 'a', labels: { x: 'y' } }, data: { k: 'v' } } })
     const { body } = await server.call('GET', path, { accept, query: { fieldSelector: 'metadata.name=a' } })
@@ -105,25 +105,22 @@ describe('a table', () => {
     expect(ageless(server.maskedJson(rest))).toMatchSnapshot()
   })
 
-  it.each(['None', 'Object', 'Metadata', '', 'Bad'])(
-    'brings as much of objects as asked for: %s',
-    async (includeObject) => {
-      const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
-      await server.must('POST', path, { body: { metadata: { name: 'a' }, data: { k: 'v' } } })
-      const answer = await server.call('GET', `${path}/a`, { accept, query: { includeObject } })
-      const { columnDefinitions: _columns, ...rest } = answer.body as JsonObject
-      expect([answer.status, ageless(server.maskedJson(rest))]).toMatchSnapshot()
-    },
-  )
+  it.each(['None', 'Object', 'Metadata', '', 'Bad'])('includes objects as requested: %s', async (includeObject) => {
+    const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
+    await server.must('POST', path, { body: { metadata: { name: 'a' }, data: { k: 'v' } } })
+    const answer = await server.call('GET', `${path}/a`, { accept, query: { includeObject } })
+    const { columnDefinitions: _columns, ...rest } = answer.body as JsonObject
+    expect([answer.status, ageless(server.maskedJson(rest))]).toMatchSnapshot()
+  })
 
-  it('of nothing has no rows', async () => {
+  it('of an empty list has no rows', async () => {
     const namespace = await server.namespace()
     const rows = async (kind: string): Promise<Json> => rowsOf(await server.call('GET', `/${kind}`, { accept }))
     expect(await rows(`api/v1/namespaces/${namespace}/pods`)).toEqual([])
     expect(await rows(`api/v1/namespaces/${namespace}/limitranges`)).toBe(null)
   })
 
-  it('comes as the older version too, and as no other', async () => {
+  it('is also available in the older version, and in no other', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     const old = await server.call('GET', path, { accept: 'application/json;as=Table;v=v1beta1;g=meta.k8s.io' })
     expect(at(old.body, 'apiVersion')).toBe('meta.k8s.io/v1beta1')
@@ -133,7 +130,7 @@ describe('a table', () => {
     expect(at((await server.call('GET', path, { accept: other })).body, 'kind')).toBe('ConfigMapList')
   })
 
-  it('is what a write answers, if asked for', async () => {
+  it('is the response of a write, if requested', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     const created = await server.call('POST', path, { accept, body: { metadata: { name: 'a' }, data: { k: 'v' } } })
     expect([created.status, cellsOf(created)]).toEqual([201, [['a', 1, 'AGE']]])
@@ -145,12 +142,12 @@ describe('a table', () => {
     expect([patched.status, cellsOf(patched)]).toEqual([200, [['a', 2, 'AGE']]])
   })
 
-  it('is told of by refusals as they are', async () => {
+  it('is not used for errors', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps/none`
     expect(server.masked(await server.call('GET', path, { accept }))).toMatchSnapshot()
   })
 
-  it('is watched: its columns once, then rows', async () => {
+  it('is watched: columns once, then rows', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     const query = {
       allowWatchBookmarks: 'true',
@@ -320,7 +317,7 @@ describe('the row of a Pod', () => {
       { phase: 'Pending', initContainerStatuses: [running({ name: 's', started: false, ready: false })] },
     ],
     [
-      'beside a side car that died later',
+      'beside a side car that failed later',
       withSidecar,
       {
         phase: 'Running',
@@ -358,7 +355,10 @@ describe('the row of a Pod', () => {
   it.each([
     ['terminating', { phase: 'Running', containerStatuses: [running()] }],
     ['lost with its node', { phase: 'Running', reason: 'NodeLost', containerStatuses: [running()] }],
-    ['ended, and to go', { phase: 'Succeeded', containerStatuses: [ended({ exitCode: 0, reason: 'Completed' })] }],
+    [
+      'finished, and being deleted',
+      { phase: 'Succeeded', containerStatuses: [ended({ exitCode: 0, reason: 'Completed' })] },
+    ],
   ])('%s', async (_what, status: JsonObject) => {
     const path = `/api/v1/namespaces/${await server.namespace()}/pods`
     const metadata = { finalizers: ['example.com/hold'] }
@@ -752,7 +752,7 @@ describe('the rows of', () => {
     expect(cellsOf(old)).toEqual([['a', 'Deployment/d', '<unknown>/10, cpu: <unknown>/70%', '1', 3, 0, 'AGE']])
   })
 
-  it('quotas, as they are in the moment of a write', async () => {
+  it('quotas at the time of a write', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/resourcequotas`
     const body = { metadata: { name: 'a' }, spec: { hard: { pods: '3' } } }
     const created = await server.call('POST', path, { accept, body })
@@ -782,7 +782,7 @@ describe('the rows of', () => {
     expect(await print(sets.replace('statefulsets', 'controllerrevisions'), revision)).toMatchSnapshot()
   })
 
-  it('events, which have two doors', async () => {
+  it('events, which have two groups', async () => {
     const namespace = await server.namespace()
     const path = `/api/v1/namespaces/${namespace}/events`
     const involvedObject = { kind: 'Pod', name: 'p', namespace, fieldPath: 'spec.containers{c}' }
@@ -1061,7 +1061,7 @@ describe('the table of a custom resource', () => {
     return path
   }
 
-  it('has the columns that its definition asks for', async () => {
+  it('has the columns of its definition', async () => {
     const path = await define(columns)
     const apiVersion = path.slice('/apis/'.length, -'/gadgets'.length)
     const create = async (name: string, rest: object): Promise<void> => {
@@ -1094,7 +1094,7 @@ describe('the table of a custom resource', () => {
     expect(at(body, 'rows')).toMatchSnapshot('rows')
   })
 
-  it('has names and ages where none are asked for', async () => {
+  it('has names and ages without columns', async () => {
     const path = await define(undefined)
     const apiVersion = path.slice('/apis/'.length, -'/gadgets'.length)
     await server.must('POST', path, { body: { apiVersion, kind: 'Gadget', metadata: { name: 'a' } } })
@@ -1103,7 +1103,7 @@ describe('the table of a custom resource', () => {
     expect(ageless(at(body, 'rows') ?? null)).toEqual([{ cells: ['a', 'AGE'], object: null }])
   })
 
-  it('and that of its definition tell when it was made', async () => {
+  it('and the table of its definition show the creation time', async () => {
     const path = await define([])
     const name = path.slice('/apis/'.length, -'/v1/gadgets'.length)
     const definition = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.${name}`

@@ -1,6 +1,6 @@
 /**
- * A refusal without what it quotes: the object as a patch left it, in the order of Go's maps, and values in the form of
- * Go's debugger. Neither is anybody's contract.
+ * An error response without its quotations: the patched object, in the order of Go's maps, and values in Go's debug format.
+ * The API guarantees neither.
  */
 import type { Json } from '../../src/kube/json.ts'
 

@@ -15,7 +15,7 @@ async function made(metadata: object = {}): Promise<{ readonly path: string; rea
 }
 
 describe('update', () => {
-  it('replaces what was there', async () => {
+  it('replaces the object', async () => {
     const { path, object } = await made({ labels: { x: 'y' } })
     const { metadata } = object as { metadata: JsonObject }
     const { labels: _labels, ...rest } = metadata
@@ -24,7 +24,7 @@ describe('update', () => {
     expect(at(answer.body, 'metadata', 'resourceVersion')).not.toBe(metadata['resourceVersion'])
   })
 
-  it('changes nothing, not even the version, when nothing changes', async () => {
+  it('keeps the resourceVersion when nothing changes', async () => {
     const { path, object } = await made()
     const answer = await server.call('PUT', path, { body: object })
     expect(answer.body).toEqual(object)
@@ -41,7 +41,7 @@ describe('update', () => {
       (object: JsonObject) => ({ ...object, metadata: { ...(object['metadata'] as object), name: 'b' } }),
     ],
     [
-      'a version that is no number',
+      'a resourceVersion that is not a number',
       (object: JsonObject) => ({ ...object, metadata: { name: 'a', resourceVersion: 'abc' } }),
     ],
     [
@@ -58,7 +58,7 @@ describe('update', () => {
         metadata: { ...(object['metadata'] as object), deletionTimestamp: '2020-01-01T00:00:00Z' },
       }),
     ],
-    ['no version at all', () => ({ metadata: { name: 'a' }, data: { k: 'new' } })],
+    ['no resourceVersion', () => ({ metadata: { name: 'a' }, data: { k: 'new' } })],
     ['no name', () => ({ metadata: {}, data: { k: 'new' } })],
     [
       'a generation',
@@ -87,7 +87,7 @@ describe('update', () => {
       }),
     ],
     [
-      'managers that make no sense',
+      'invalid managers',
       (object: JsonObject) => ({
         ...object,
         metadata: {
@@ -96,12 +96,12 @@ describe('update', () => {
         },
       }),
     ],
-  ])('takes %s as the real server does', async (_what, change) => {
+  ])('handles %s as the real server does', async (_what, change) => {
     const { path, object } = await made()
     expect(server.masked(await server.call('PUT', path, { body: change(object) }))).toMatchSnapshot('step 1')
   })
 
-  it('answers for what is not there, and creates where the kind allows it', async () => {
+  it('returns NotFound for a missing object, or creates it where the kind allows it', async () => {
     const namespace = await server.namespace()
     const missing = await server.call('PUT', `/api/v1/namespaces/${namespace}/configmaps/none`, {
       body: { metadata: { name: 'none' } },
@@ -140,7 +140,7 @@ describe('update', () => {
 })
 
 describe('dry runs', () => {
-  it('answer as if, and store nothing', async () => {
+  it('respond as usual, and store nothing', async () => {
     const { path } = await made()
     const collection = path.slice(0, path.lastIndexOf('/'))
     expect(
@@ -171,7 +171,7 @@ describe('field validation', () => {
     expect(answer.headers['warning'] ?? '').toMatchSnapshot('step 2')
   })
 
-  it('finds unknown fields in patches', async () => {
+  it('reports unknown fields in patches', async () => {
     const { path } = await made()
     for (const [type, patch] of [
       ['merge-patch', { data: { k: 'x' }, spec: { y: 1 } }],

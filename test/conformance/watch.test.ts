@@ -27,7 +27,7 @@ const label = async (path: string, labels: object): Promise<unknown> =>
   await server.must('PATCH', path, { body: { metadata: { labels } }, type: merge })
 
 describe('watch', () => {
-  it('goes on from a version', async () => {
+  it('resumes from a resourceVersion', async () => {
     const collection = await collectionOf('a')
     const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion') as string
     const watching = await server.watch(`${collection}?watch=true&resourceVersion=${version}`)
@@ -37,7 +37,7 @@ describe('watch', () => {
     expect(await take(watching, 3)).toEqual(['ADDED b', 'MODIFIED a', 'DELETED b'])
   })
 
-  it('starts with what there is when no version, or version 0, is given', async () => {
+  it('starts with the existing objects without a version, or with version 0', async () => {
     const collection = await collectionOf('a', 'b')
     for (const version of ['', '&resourceVersion=0']) {
       const watching = await server.watch(`${collection}?watch=1${version}`)
@@ -45,7 +45,7 @@ describe('watch', () => {
     }
   })
 
-  it('tells of what comes into view and leaves it', async () => {
+  it('reports objects that enter and leave a selection', async () => {
     const collection = await collectionOf('a')
     const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion') as string
     const watching = await server.watch(`${collection}?watch=true&resourceVersion=${version}&labelSelector=on%3Dyes`)
@@ -57,7 +57,7 @@ describe('watch', () => {
     expect(await take(watching, 5)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a'])
   })
 
-  it('streams the list with its end marked', async () => {
+  it('streams the list with a bookmark at its end', async () => {
     const collection = await collectionOf('a', 'b')
     const watching = await server.watch(
       `${collection}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
@@ -68,7 +68,7 @@ describe('watch', () => {
     expect(server.maskedJson(events[2]!.object)).toMatchSnapshot()
   })
 
-  it('watches one object by its name', async () => {
+  it('watches one object by name', async () => {
     const collection = await collectionOf('a', 'b')
     const watching = await server.watch(`${collection}?watch=true&fieldSelector=metadata.name%3Db`)
     await label(`${collection}/a`, { x: 'y' })
@@ -76,12 +76,12 @@ describe('watch', () => {
     expect(await take(watching, 2)).toEqual(['ADDED b', 'MODIFIED b'])
   })
 
-  it('ends when its time is up', async () => {
+  it('ends at its timeout', async () => {
     const watching = await server.watch(`${await collectionOf('a')}?watch=true&timeoutSeconds=1`)
     expect(await take(watching, 2)).toEqual(['ADDED a', 'end'])
   })
 
-  it('sends metadata alone, and tables, on demand', async () => {
+  it('sends metadata only, and tables, on request', async () => {
     const collection = await collectionOf('a')
     for (const as of ['PartialObjectMetadata', 'Table']) {
       const watching = await server.watch(`${collection}?watch=true`, {

@@ -62,7 +62,7 @@ describe('the path of a webhook', () => {
     expect([...targets]).toMatchSnapshot()
   })
 
-  it('of a conversion is sent so too', async () => {
+  it('of a conversion is sent the same way', async () => {
     const { port, targets } = await listener(serverPair)
     const version = (name: string, storage: boolean): object => ({
       name,
@@ -106,14 +106,14 @@ describe('the certificate of a webhook', () => {
     ['by its authority, for another name', named, inBase64(ca.cert)],
     ['by itself, for no name', unnamed, inBase64(unnamed.cert)],
     ['by itself, for clients', forClients, inBase64(forClients.cert)],
-  ])('vouched for %s', async (_how, pair, caBundle) => {
+  ])('verified %s', async (_how, pair, caBundle) => {
     const { port } = await listener(pair)
     const clientConfig = { url: `https://127.0.0.1:${port}/`, caBundle }
     const { path } = await hooked(server, 'validating', { clientConfig })
     expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
   })
 
-  it('must not have expired, even if the bundle holds it', async () => {
+  it('must not have expired, even if the bundle contains it', async () => {
     const { port } = await listener(expired)
     const clientConfig = { url: `https://127.0.0.1:${port}/`, caBundle: inBase64(expired.cert) }
     const { path } = await hooked(server, 'validating', { clientConfig })

@@ -35,7 +35,7 @@ describe('defaults of pods', () => {
   it.each<[string, JsonObject]>([
     ['one container', pod({})],
     [
-      'zeros that say nothing',
+      'zeros that equal the default',
       {
         metadata: { name: 'web', labels: {}, annotations: {}, finalizers: [] },
         spec: {
@@ -67,7 +67,7 @@ describe('defaults of pods', () => {
       },
     ],
     [
-      'zeros that are meant',
+      'explicit zeros',
       pod({
         automountServiceAccountToken: false,
         shareProcessNamespace: false,
@@ -77,7 +77,7 @@ describe('defaults of pods', () => {
         securityContext: { runAsUser: 0, runAsNonRoot: false },
       }),
     ],
-    ['a service account by its old name', pod({ serviceAccount: 'robot' })],
+    ['a service account by its deprecated name', pod({ serviceAccount: 'robot' })],
     ['two names of a service account', pod({ serviceAccount: 'old', serviceAccountName: 'new' })],
     ['a negative grace period', pod({ terminationGracePeriodSeconds: -5 })],
     [
@@ -171,7 +171,7 @@ describe('defaults of containers', () => {
     ['a tag behind a port', { image: 'host:5000/team/nginx:v1' }],
     ['a digest', { image: `nginx@sha256:${'a'.repeat(64)}` }],
     ['a tag and a digest', { image: `nginx:latest@sha256:${'a'.repeat(64)}` }],
-    ['a name that is none', { image: 'Not A Name' }],
+    ['an invalid name', { image: 'Not A Name' }],
     ['a bare digest', { image: 'b'.repeat(64) }],
   ])('pull policy: %s', async (_what, members) => {
     const { spec } = (await created('pods', container(members))) as { spec: { containers: JsonObject[] } }
@@ -266,12 +266,12 @@ describe('defaults of workloads', () => {
       workload({ strategy: { type: 'Recreate' }, replicas: 0, minReadySeconds: 0, paused: false }),
     ],
     [
-      'a deployment with half a strategy',
+      'a deployment with an incomplete strategy',
       'deployments.apps',
       workload({ strategy: { rollingUpdate: { maxSurge: 1 } } }),
     ],
     [
-      'a template is no pod',
+      'a template is not a pod',
       'deployments.apps',
       workload({
         template: template({
@@ -302,7 +302,7 @@ describe('defaults of workloads', () => {
       workload({ updateStrategy: { type: 'RollingUpdate' } }),
     ],
     [
-      'a stateful set with half a strategy',
+      'a stateful set with an incomplete strategy',
       'statefulsets.apps',
       workload({
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } },
@@ -316,7 +316,7 @@ describe('defaults of workloads', () => {
     ],
     ['a daemon set', 'daemonsets.apps', workload()],
     [
-      'a daemon set that counts',
+      'a daemon set with counts',
       'daemonsets.apps',
       {
         metadata: { name: 'web', annotations: { 'deprecated.daemonset.template.generation': '7' } },
@@ -343,7 +343,7 @@ describe('defaults of workloads', () => {
     ['a job with a selector of its own', 'jobs.batch', job({ manualSelector: true, selector })],
     ['a cron job', 'cronjobs.batch', cronJob()],
     [
-      'a cron job that keeps nothing',
+      'a cron job without history',
       'cronjobs.batch',
       cronJob({
         successfulJobsHistoryLimit: 0,
@@ -360,7 +360,7 @@ describe('defaults of workloads', () => {
   })
 })
 
-it('quantities that are none are refused while reading', async () => {
+it('invalid quantities are rejected while decoding', async () => {
   const answers = ['abc', '1.5.2', '', '10 Mi'].map(
     async (cpu) => await created('pods', container({ resources: { limits: { cpu } } })),
   )

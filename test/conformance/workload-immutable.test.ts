@@ -85,24 +85,24 @@ describe('pods', () => {
       spec({ tolerations: [{ operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 2 }] }),
     ],
     [
-      'a toleration that is wrong',
+      'an invalid toleration',
       pod({ tolerations: [{ operator: 'Exists' }] }),
       spec({ tolerations: [{ operator: 'Exists' }, { key: 'a', operator: 'Is' }] }),
     ],
     ['a grace period', pod({}), spec({ terminationGracePeriodSeconds: 5 })],
     ['a new gate', pod({}), spec({ schedulingGates: [{ name: 'a' }] })],
     [
-      'a gate less',
+      'a removed gate',
       pod({ schedulingGates: [{ name: 'a' }, { name: 'b' }] }),
       spec({ schedulingGates: [{ name: 'b' }] }),
     ],
-    ['where a gated pod runs', pod({ schedulingGates: [{ name: 'a' }] }), spec({ nodeSelector: { a: 'b' } })],
+    ['the node of a gated pod', pod({ schedulingGates: [{ name: 'a' }] }), spec({ nodeSelector: { a: 'b' } })],
     [
-      'where a gated pod runs no more',
+      'no node of a gated pod',
       pod({ schedulingGates: [{ name: 'a' }], nodeSelector: { a: 'b' } }),
       spec({ nodeSelector: { a: 'c' } }),
     ],
-    ['where a pod runs', pod({}), spec({ nodeSelector: { a: 'b' } })],
+    ['the node of a pod', pod({}), spec({ nodeSelector: { a: 'b' } })],
     ['labels', pod({}), { metadata: { labels: { a: 'b' } } }],
     ['a mirror', pod({}), { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } }],
     ['an ephemeral container', pod({}), spec({ ephemeralContainers: [{ name: 'd', image: 'd' }] })],
@@ -121,7 +121,7 @@ describe('pods', () => {
   })
 })
 
-describe('kinds that make pods', () => {
+describe('workload kinds', () => {
   it.each<[string, string, JsonObject, JsonObject]>([
     [
       'the selector of a deployment',
@@ -164,13 +164,13 @@ describe('kinds that make pods', () => {
     ['the claims of a stateful set', 'statefulsets.apps', workload(claims('1Gi')), spec(claims('2Gi'))],
     ['the order of a stateful set', 'statefulsets.apps', workload(), spec({ podManagementPolicy: 'Parallel' })],
     [
-      'much of a stateful set',
+      'many fields of a stateful set',
       'statefulsets.apps',
       workload(),
       spec({ podManagementPolicy: 'Parallel', serviceName: 'b', selector: { matchLabels: { a: 'b' } }, replicas: -1 }),
     ],
     [
-      'what may change in a stateful set',
+      'mutable fields of a stateful set',
       'statefulsets.apps',
       workload(),
       spec({
@@ -218,7 +218,7 @@ describe('kinds that make pods', () => {
     ],
     ['labels of the template of a job', 'jobs.batch', job(), spec({ template: { metadata: { labels: { x: 'y' } } } })],
     [
-      'where a suspended job runs',
+      'scheduling of a suspended job',
       'jobs.batch',
       job({ suspend: true }),
       spec({
@@ -229,7 +229,7 @@ describe('kinds that make pods', () => {
       }),
     ],
     [
-      'what a suspended job asks for',
+      'resources of a suspended job',
       'jobs.batch',
       job({ suspend: true }),
       spec({ template: { spec: { containers: [{ ...web, resources: { requests: { cpu: '1' } } }] } } }),
@@ -259,7 +259,7 @@ describe('kinds that make pods', () => {
     expect(await changed({ plural, before, patch })).toMatchSnapshot('answer')
   })
 
-  it('a daemon set counts changes of its template', async () => {
+  it('a daemon set counts generations of its template', async () => {
     const path = pathOf('daemonsets.apps', await namespace())
     const name = server.unique('count')
     await server.must('POST', path, { body: { metadata: { name }, ...workload() } })
@@ -290,12 +290,12 @@ describe('status', () => {
       { replicas: 2, readyReplicas: 1, updatedReplicas: 2, availableReplicas: 1, observedGeneration: 1 },
     ],
     [
-      'more ready than there are',
+      'more ready than existing',
       'deployments.apps',
       workload(),
       { replicas: 1, readyReplicas: 2, updatedReplicas: 3, availableReplicas: 4 },
     ],
-    ['less than none', 'deployments.apps', workload(), { replicas: -1, observedGeneration: -1 }],
+    ['negative counts', 'deployments.apps', workload(), { replicas: -1, observedGeneration: -1 }],
     [
       'a replica set',
       'replicasets.apps',
@@ -338,13 +338,13 @@ describe('status', () => {
     ],
     ['a job that is complete too early', 'jobs.batch', job(), { conditions: [{ type: 'Complete', status: 'True' }] }],
     [
-      'a job that failed without saying why',
+      'a job that failed without a reason',
       'jobs.batch',
       job(),
       { conditions: [{ type: 'Failed', status: 'True' }], startTime: time },
     ],
     [
-      'a job that ended twice',
+      'a job that finished twice',
       'jobs.batch',
       job(),
       {
@@ -361,9 +361,9 @@ describe('status', () => {
   })
 
   it.each<[string, JsonObject, JsonObject]>([
-    ['counts that fall', { succeeded: 2, failed: 2, startTime: time }, { succeeded: 1, failed: 1 }],
+    ['decreasing counts', { succeeded: 2, failed: 2, startTime: time }, { succeeded: 1, failed: 1 }],
     [
-      'an end taken back',
+      'a removed completion',
       { conditions: [{ type: 'FailureTarget', status: 'True' }], startTime: time },
       { conditions: [] },
     ],

@@ -47,7 +47,7 @@ describe('pods', () => {
     ['an init container of the same name', pod({ initContainers: [web] })],
     ['space around an image', container({ image: ' nginx ' })],
     [
-      'two mistakes at once',
+      'two errors at once',
       pod({ containers: [{ name: 'A', image: 'x', imagePullPolicy: 'Sometimes' }], restartPolicy: 'Perhaps' }),
     ],
     ['enumerations', pod({ restartPolicy: 'always', dnsPolicy: 'Cluster' })],
@@ -125,7 +125,7 @@ describe('pods', () => {
       }),
     ],
     ['unknown resources of the pod', pod({ resources: { limits: { 'example.com/gpu': 1 } } })],
-    ['a name that is no host name', { metadata: { name: 'a.b' }, ...pod({}) }],
+    ['a name that is not a host name', { metadata: { name: 'a.b' }, ...pod({}) }],
   ])('%s', async (_what, body) => {
     expect(await tried('pods', body)).toMatchSnapshot('answer')
   })
@@ -250,19 +250,19 @@ describe('containers', () => {
     ['negative amounts', { resources: { limits: { cpu: '-1' } } }],
     ['a resource without prefix', { resources: { limits: { gpu: '1' } } }],
     ['a resource for namespaces', { resources: { limits: { pods: '1' } } }],
-    ['a resource name that is none', { resources: { limits: { 'a b': '1' } } }],
-    ['a part of an extended resource', { resources: { limits: { 'example.com/gpu': '500m' } } }],
+    ['an invalid resource name', { resources: { limits: { 'a b': '1' } } }],
+    ['a fraction of an extended resource', { resources: { limits: { 'example.com/gpu': '500m' } } }],
     ['an extended resource without limit', { resources: { requests: { 'example.com/gpu': '1' } } }],
     [
-      'less than the limit of an extended resource',
+      'requests below the limit of an extended resource',
       { resources: { limits: { 'example.com/gpu': '2' }, requests: { 'example.com/gpu': '1' } } },
     ],
     ['huge pages alone', { resources: { limits: { 'hugepages-2Mi': '2Mi' } } }],
     ['half a huge page', { resources: { limits: { 'hugepages-2Mi': '1Mi', cpu: '1' } } }],
-    ['a claim nobody made', { resources: { claims: [{ name: 'a' }, { name: '' }] } }],
+    ['an unknown claim', { resources: { claims: [{ name: 'a' }, { name: '' }] } }],
     ['a security context', { securityContext: { runAsUser: -1, runAsGroup: 2147483648, procMount: 'Bare' } }],
     [
-      'privileges that contradict',
+      'contradictory privileges',
       {
         securityContext: {
           allowPrivilegeEscalation: false,
@@ -274,7 +274,7 @@ describe('containers', () => {
     ['seccomp', { securityContext: { seccompProfile: { type: 'Localhost' } } }],
     ['seccomp of another type', { securityContext: { seccompProfile: { type: 'Strict' } } }],
     [
-      'a profile nobody asked for',
+      'an unused seccomp profile',
       {
         securityContext: {
           seccompProfile: { type: 'Unconfined', localhostProfile: 'x' },
@@ -297,7 +297,7 @@ describe('containers', () => {
       },
     ],
     ['hooks', { lifecycle: { preStop: { sleep: { seconds: 31 } }, postStart: {} } }],
-    ['a stop signal that nobody may send', { lifecycle: { stopSignal: 'SIGTERM' } }],
+    ['an invalid stop signal', { lifecycle: { stopSignal: 'SIGTERM' } }],
     [
       'resize policies',
       {
@@ -314,7 +314,7 @@ describe('containers', () => {
       { restartPolicyRules: [{ action: 'Stop' }, { action: 'Restart', exitCodes: { operator: 'Is', values: [1] } }] },
     ],
     [
-      'variables that hide others',
+      'duplicate variables',
       {
         env: [
           { name: 'A', value: '1' },
@@ -326,20 +326,20 @@ describe('containers', () => {
       'ports that overlap',
       { ports: [{ containerPort: 80 }, { containerPort: 80 }, { containerPort: 80, hostPort: 80 }] },
     ],
-    ['parts of bytes', { resources: { limits: { memory: '100m' } } }],
+    ['fractions of bytes', { resources: { limits: { memory: '100m' } } }],
     ['an address without port', { ports: [{ containerPort: 80, hostIP: '1.2.3.4' }] }],
   ])('%s', async (_what, members) => {
     expect(await tried('pods', container(members))).toMatchSnapshot('answer')
   })
 
-  it('an init container is not probed', async () => {
+  it('an init container has no probes', async () => {
     const members = { livenessProbe: { tcpSocket: { port: 1 } }, lifecycle: { preStop: { sleep: { seconds: 1 } } } }
     expect(await tried('pods', pod({ initContainers: [{ name: 'init', image: 'x', ...members }] }))).toMatchSnapshot(
       'answer',
     )
   })
 
-  it('mounts and devices share nothing', async () => {
+  it('mounts and devices have different paths', async () => {
     const own = {
       ...web,
       volumeMounts: [{ name: 'v', mountPath: '/a' }],
@@ -482,7 +482,7 @@ describe('volumes', () => {
       },
     ],
     [
-      'files in each other',
+      'overlapping files',
       {
         projected: {
           sources: [
@@ -497,8 +497,8 @@ describe('volumes', () => {
     ['csi', { csi: { driver: 'a b' } }],
     ['image', { image: { reference: '', pullPolicy: 'Now' } }],
     ['iscsi', { iscsi: { targetPortal: '', iqn: 'x', lun: 256 } }],
-    ['old ones', { gitRepo: { repository: '', directory: '../x' } }],
-    ['deprecated ones', { rbd: { monitors: ['a'], image: 'i' } }],
+    ['removed volume types', { gitRepo: { repository: '', directory: '../x' } }],
+    ['deprecated volume types', { rbd: { monitors: ['a'], image: 'i' } }],
   ])('%s', async (_what, source) => {
     expect(await tried('pods', volume(source))).toMatchSnapshot('answer')
   })
@@ -636,26 +636,26 @@ describe('scheduling', () => {
   })
 })
 
-describe('kinds that make pods', () => {
+describe('workload kinds', () => {
   it.each<[string, string, JsonObject]>([
-    ['a deployment without anything', 'deployments.apps', {}],
+    ['an empty deployment', 'deployments.apps', {}],
     ['a deployment without selector', 'deployments.apps', workload({ selector: null })],
     ['a deployment with an empty selector', 'deployments.apps', workload({ selector: {} })],
     ['a selector that does not match', 'deployments.apps', workload({ selector: { matchLabels: { app: 'other' } } })],
     [
-      'a selector that is none',
+      'an invalid selector',
       'deployments.apps',
       workload({ selector: { matchExpressions: [{ key: 'a', operator: 'Is' }] } }),
     ],
-    ['a selector with bad labels', 'deployments.apps', workload({ selector: { matchLabels: { app: 'a b' } } })],
+    ['a selector with invalid labels', 'deployments.apps', workload({ selector: { matchLabels: { app: 'a b' } } })],
     ['a template without labels', 'deployments.apps', workload({ template: { spec: { containers: [web] } } })],
     [
-      'a template with bad labels',
+      'a template with invalid labels',
       'deployments.apps',
       workload({ template: { metadata: { labels: { app: 'web', 'x y': 'z' } }, spec: { containers: [web] } } }),
     ],
     [
-      'a template that ends',
+      'a template with another restart policy',
       'deployments.apps',
       workload({ template: template({ restartPolicy: 'Never', activeDeadlineSeconds: 5 }) }),
     ],
@@ -666,7 +666,7 @@ describe('kinds that make pods', () => {
     ],
     ['an unknown strategy', 'deployments.apps', workload({ strategy: { type: 'Replace' } })],
     [
-      'a strategy with steps it does not know',
+      'a strategy with unknown fields',
       'deployments.apps',
       workload({ strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } }),
     ],
@@ -676,7 +676,7 @@ describe('kinds that make pods', () => {
       workload({ strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: '0%' } } }),
     ],
     [
-      'steps that are none',
+      'invalid steps',
       'deployments.apps',
       workload({ strategy: { rollingUpdate: { maxSurge: 'x', maxUnavailable: '101%' } } }),
     ],
@@ -731,7 +731,7 @@ describe('kinds that make pods', () => {
       }),
     ],
     [
-      'a claim of a part of a byte',
+      'a claim of a fraction of a byte',
       'statefulsets.apps',
       workload({
         volumeClaimTemplates: [
@@ -755,10 +755,10 @@ describe('kinds that make pods', () => {
       'daemonsets.apps',
       workload({ updateStrategy: { type: 'Never' }, minReadySeconds: -1 }),
     ],
-    ['a job that never ends', 'jobs.batch', job({ template: template() })],
-    ['a job that ends otherwise', 'jobs.batch', job({ template: template({ restartPolicy: 'Maybe' }) })],
+    ['a job with restart policy Always', 'jobs.batch', job({ template: template() })],
+    ['a job with another restart policy', 'jobs.batch', job({ template: template({ restartPolicy: 'Maybe' }) })],
     ['a job with a selector', 'jobs.batch', job({ selector })],
-    ['a job without the selector it wants', 'jobs.batch', job({ manualSelector: true })],
+    ['a job without its manual selector', 'jobs.batch', job({ manualSelector: true })],
     [
       'a job with labels of another',
       'jobs.batch',
@@ -782,7 +782,7 @@ describe('kinds that make pods', () => {
     ],
     ['an indexed job without completions', 'jobs.batch', job({ completionMode: 'Indexed', parallelism: 2 })],
     ['modes of a job', 'jobs.batch', job({ completionMode: 'Ordered', podReplacementPolicy: 'Never' })],
-    ['indexes of a job without', 'jobs.batch', job({ backoffLimitPerIndex: 1, maxFailedIndexes: 1 })],
+    ['index fields without an index', 'jobs.batch', job({ backoffLimitPerIndex: 1, maxFailedIndexes: 1 })],
     ['failed indexes alone', 'jobs.batch', job({ completionMode: 'Indexed', completions: 2, maxFailedIndexes: 3 })],
     [
       'a failure policy',
@@ -816,14 +816,14 @@ describe('kinds that make pods', () => {
         },
       }),
     ],
-    ['who manages a job', 'jobs.batch', job({ managedBy: 'nobody' })],
+    ['the manager of a job', 'jobs.batch', job({ managedBy: 'nobody' })],
     [
       'an indexed job of a long name',
       'jobs.batch',
       { metadata: { name: long(62) }, ...job({ completionMode: 'Indexed', completions: 100 }) },
     ],
     ['a cron job without schedule', 'cronjobs.batch', cronJob({ schedule: '' })],
-    ['a cron job without anything', 'cronjobs.batch', {}],
+    ['an empty cron job', 'cronjobs.batch', {}],
     ['a cron job of a long name', 'cronjobs.batch', { metadata: { name: long(53) }, ...cronJob() }],
     [
       'policies of a cron job',
@@ -843,7 +843,7 @@ describe('kinds that make pods', () => {
     ],
     ['a pod template', 'podtemplates', { template: { spec: { containers: [{ name: 'A' }] } } }],
     ['a controller revision without data', 'controllerrevisions.apps', { revision: -1 }],
-    ['a controller revision of a text', 'controllerrevisions.apps', { revision: 1, data: 'x' }],
+    ['a controller revision of a string', 'controllerrevisions.apps', { revision: 1, data: 'x' }],
   ])('%s', async (_what, plural, body) => {
     expect(await tried(plural, body)).toMatchSnapshot('answer')
   })

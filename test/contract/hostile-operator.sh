@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shell operator, gone bad: beside what it wants it leaves what HOSTILE says, or the size of the wish. Nothing of such an
-# output may be applied, not even the part that is in order.
+# The shell operator with hostile output: besides its normal output it writes what HOSTILE, or the size of the request,
+# selects. Nothing of such an output may be applied, not even its valid part.
 set -eu
 "${OPERATOR:-$(dirname "$0")/shell-operator.sh}" "$@"
 [ "$1" = apply-configuration ] || exit 0
@@ -41,7 +41,7 @@ data: {hostile: "$how"}
 YAML
 }
 
-# Nine times nine times nine …: a few lines that stand for more than fits into memory.
+# Nine times nine times nine …: a few lines that expand beyond memory.
 bomb() {
   echo 'a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]'
   last=a
@@ -51,7 +51,7 @@ bomb() {
   done
 }
 
-# Few values, and each of them a megabyte.
+# Few values of a megabyte each.
 long_bomb() {
   printf 'text: &text "%01000000d"\nerrors: [' 0
   for _ in 1 2 3 4 5 6 7 8 9 10; do printf '*text, *text, *text, *text, *text, *text, *text, *text, *text, *text, '; done
@@ -81,6 +81,6 @@ case $how in
     metadata answer kube-system; body answer kube-system ;;
   other-in-body) metadata; body kube-root-ca.crt ;;
   other-manager) metadata answer shop 'fieldManager: neighbour'; body ;;
-  # No offence against anybody: it says itself that it did not declare it.
+  # Not an attack: the program itself lists the write as undeclared.
   unspecified) mkdir -p "$output/Unspecified"; cp -R "$configuration/Apply" "$output/Unspecified" ;;
 esac

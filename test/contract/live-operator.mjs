@@ -1,6 +1,6 @@
 /**
- * An operator that runs live: it asks the user-workload cluster for its version, and tries to get elsewhere. MANAGEMENT and
- * OUTSIDE are more addresses to try.
+ * A live operator: it reads the version of the user-workload cluster, and tries to reach other addresses. MANAGEMENT
+ * and OUTSIDE are further addresses to try.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -12,7 +12,7 @@ const [command, ...words] = process.argv.slice(2)
 const flag = (name) => words[words.indexOf(name) + 1]
 const configMap = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'live' }
 
-/** A way through the proxy, or what it answers instead. */
+/** A tunnel through the proxy, or the proxy's error. */
 function through(target) {
   const proxy = new URL(process.env.HTTPS_PROXY)
   return new Promise((resolve, reject) => {
@@ -40,7 +40,7 @@ async function versionOf({ cluster, user }) {
   return String(answer).split(' ')[1]
 }
 
-/** What plain HTTP through the proxy says. */
+/** The response of plain HTTP through the proxy. */
 function fetched(target) {
   return new Promise((resolve, reject) => {
     const asked = request(process.env.HTTP_PROXY, { path: `http://${target}/` }, async (answer) =>
@@ -50,7 +50,7 @@ function fetched(target) {
   })
 }
 
-/** What comes of going there without asking anybody. */
+/** The result of a direct connection. */
 function direct(target) {
   const { hostname, port } = new URL(`http://${target}`)
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An operator in shell that keeps the contract: where there is a ConfigMap "wish" it keeps a ConfigMap "answer".
+# An operator in shell that implements the contract: where a ConfigMap "wish" exists it maintains a ConfigMap "answer".
 # HOSTILE makes it misbehave, for tests.
 set -eu
 
@@ -16,7 +16,7 @@ applyConfigurationResources:
   exactResources:
   - {group: "", version: v1, resource: configmaps, namespace: shop, name: answer}
 YAML
-  # For tests: a kind that may not be there.
+  # For tests: a kind that may not be served.
   [ "${READS:-}" != things ] || printf '  kindResources:\n  - {group: things.example.com, version: v1, resource: things}\n'
 }
 
@@ -57,7 +57,7 @@ results() {
   printf 'controllerResults:\n- controllerName: shell-Answer\n  status: Succeeded\n' >"$output/controller-results.yaml"
 }
 
-# What a mapping of one list file says: no more YAML than this operator needs.
+# Reads a field of the only item of a list file: no more YAML than this operator needs.
 field() { sed -n "s/^ *$2: *\"\\{0,1\\}\\([^\"]*\\)\"\\{0,1\\}\$/\\1/p" "$1" | head -n 1; }
 
 apply_configuration() {

@@ -1,29 +1,30 @@
 /**
- * An output directory as upstream's tools read it, for tests: what of ours they understand, what they pass over, and what they
- * would not put up with. It is our own, written from what is known of theirs (library-go's reader, the test runner around it):
+ * An output directory as the upstream tools read it, for tests: which of our files they understand, which they skip,
+ * and which are errors. It is our own code, written from what is known of theirs (library-go's reader, the test runner
+ * around it):
  *
- * - At the top six names are allowed, and anything else fails the test.
- * - In the folder of a cluster only those of the eight actions are entered.
- * - There, each `.yaml` file with `-body-` in its name is a mutation; its metadata must lie beside it, its options may. The
- *   names of both are that of the body with another word in the place of the first "body".
- * - Metadata are decoded into known fields: others are passed over, text must be text.
- * - A body must say what kind it is of, unless it is a patch.
+ * - At the top level six names are allowed; any other name fails the test.
+ * - In the folder of a cluster only those of the eight actions are read.
+ * - There, each `.yaml` file with `-body-` in its name is a mutation; its metadata must be beside it, its options may
+ *   be. Both names equal that of the body with another word instead of the first "body".
+ * - Metadata are decoded into known fields: others are ignored, strings must be strings.
+ * - A body must have a kind, unless it is a patch.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../src/kube/json.ts'
-import { readYaml } from '../../src/kube/yaml.ts'
+import { readYaml } from '../../src/kube/yaml/yaml.ts'
 
-/** A mutation, as far as upstream knows it. */
+/** A mutation, as far as upstream supports it. */
 export interface UpstreamRequest {
   /** `Configuration`, … */
   readonly cluster: string
   readonly metadata: UpstreamMetadata
   /** Empty for patches. */
   readonly kind: string
-  /** As it stands in the file. */
+  /** The text of the file. */
   readonly body: string
-  /** Empty: there is no such file. */
+  /** Empty: the file does not exist. */
   readonly options: string
 }
 
@@ -35,7 +36,7 @@ export interface UpstreamOutput {
   readonly requests: readonly UpstreamRequest[]
   /** By controller. */
   readonly results: Readonly<Record<string, string>>
-  /** Files that it never looks at. */
+  /** Ignored files. */
   readonly passedOver: readonly string[]
 }
 
@@ -54,7 +55,7 @@ const texts = [
 ] as const
 const typeTexts = ['Group', 'Resource', 'Version'] as const
 
-/** @throws Error for what fails upstream */
+/** @throws Error for what is an error upstream */
 export function readAsUpstream(folder: string): UpstreamOutput {
   const files = filesBelow(folder)
   const stranger = files.find((file) => !atTop.has(file.split('/')[0]!))

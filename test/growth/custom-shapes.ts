@@ -1,11 +1,11 @@
-/** Objects of custom kinds whose schemas, or whose columns, are made to be slow. Each size has a definition of its own. */
+/** Objects of custom kinds whose schemas or printer columns are designed to be slow. Each size has its own definition. */
 import type { TransportRequest } from '../../src/transport/transport.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import type { Shape } from './measure.ts'
 import { send, times } from './shapes.ts'
 
 interface Custom {
-  /** Of `spec`. */
+  /** The schema of `spec`. */
   readonly schema: JsonObject
   readonly spec: Json
   readonly columns?: readonly JsonObject[]
@@ -84,7 +84,7 @@ const column = (jsonPath: string, name = 'c'): JsonObject => ({ name, type: 'str
 const list = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more })
 const members = (size: number, value: (index: number) => Json): JsonObject =>
   Object.fromEntries(times(size, (index) => [`p${index}`, value(index)]))
-/** `make` around itself. */
+/** `make` nested in itself. */
 const nested = (size: number, inner: JsonObject, make: (inner: JsonObject) => JsonObject): JsonObject =>
   times(size, () => 0).reduce((found) => make(found), inner)
 const text: JsonObject = { type: 'string' }

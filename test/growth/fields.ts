@@ -1,4 +1,4 @@
-/** Every field of every built-in kind once, and objects in which one field holds a value of our choice. */
+/** Every field of every built-in kind once, and objects in which one field has a given value. */
 import { builtinDefinitions, type BuiltinResource, builtinResources } from '../../src/kube/builtin.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import { formatApiVersion } from '../../src/kube/kind.ts'
@@ -24,7 +24,7 @@ export interface Field {
 
 const deepest = 14
 
-/** A field that several kinds share (all of a pod's) is met in the first of them. */
+/** A field that several kinds share (all of a pod's) is used in the first of them. */
 export function fields(): readonly Field[] {
   const seen = new Set<string>()
   return builtinResources()
@@ -103,7 +103,7 @@ function place(live: Json | undefined, declared: Schema, [step, ...rest]: readon
   return { ...members, [key]: place(members[key], child, rest, held) }
 }
 
-/** A small value with what is required; different for each index. */
+/** A small value with the required members; different for each index. */
 export function sampleOf(declared: Schema | undefined, index = 0, depth = 0): Json {
   const schema = resolveSchema(declared, builtinDefinitions())
   if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') return index + 1

@@ -1,22 +1,22 @@
 /**
- * Whether the time of a request grows with its size, or with the square of it.
+ * Whether the time of a request grows linearly or quadratically with its size.
  *
- * The measure is processor time of this thread, not the clock: other programs on the machine do not count. The same request is
- * sent in two sizes, one four times the other; linear work takes four times as long, quadratic work sixteen times. A single
- * measurement may be off (the engine compiles, memory is cleaned up), so a verdict needs three of them.
+ * The measure is CPU time of this thread, not wall time: other load on the machine does not count. The same request is
+ * sent in two sizes, one four times the other; linear work takes four times as long, quadratic work sixteen times. A
+ * single measurement may be off (compilation, garbage collection), so a verdict needs three of them.
  */
 import type { TransportRequest } from '../../src/transport/transport.ts'
 
-/** A request that can be made in any size; `size` counts characters or items. */
+/** A request of variable size; `size` counts characters or items. */
 export interface Shape {
   readonly name: string
   readonly size: number
   readonly scene: (size: number) => Scene
-  /** What the server must answer, where another answer would mean that nothing was measured. */
+  /** The expected status: another one would mean that nothing was measured. */
   readonly status?: number
 }
 
-/** A request, what must be there for it, and what is cleaned up behind it. Only the request is measured. */
+/** A request with its set-up and clean-up. Only the request is measured. */
 export interface Scene {
   readonly before?: readonly TransportRequest[]
   readonly request: TransportRequest
@@ -25,24 +25,24 @@ export interface Scene {
 
 export type Send = (request: TransportRequest) => Promise<number>
 
-/** Processor time up to here is no concern, however it grows. */
+/** CPU time below this is acceptable, however it grows. */
 const noConcernMs = 60
 /** Between four (linear) and sixteen (quadratic). */
 const mostRatio = 10
-/** Only exponential work, or a large constant, takes so long on requests of these sizes. */
+/** Only exponential work, or a large constant, takes so long for requests of these sizes. */
 const ceilingMs = 5000
-/** Texts of so few characters take no time at all, unless it doubles with each. */
+/** Texts of so few characters take no time, unless it doubles with each. */
 const tinySizes = [4, 8, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32]
 const tinyMs = 300
 
-/** What is wrong with the growth; undefined when nothing is. */
+/** The problem with the growth; undefined if there is none. */
 export async function growthProblem(shape: Shape, send: Send): Promise<string | undefined> {
   for (const tiny of tinySizes) {
     const { ms, problem } = await sent(shape, tiny, send)
     if (problem !== undefined) return problem
     if (ms > tinyMs) return `${tiny} take ${Math.round(ms)} ms`
   }
-  // Step by step: what grows too fast is found while it is still small.
+  // Step by step: fast growth is detected at small sizes.
   for (const share of [16, 4, 1]) {
     const problem = await stepProblem(Math.ceil(shape.size / share), shape, send)
     if (problem !== undefined) return problem

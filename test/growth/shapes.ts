@@ -1,11 +1,11 @@
-/** Requests that grow: the ones by which servers have been stopped before, and one for each way to make a request long. */
+/** Requests of variable size: those that have blocked servers before, and one for each way to make a request long. */
 import type { Method, TransportRequest } from '../../src/transport/transport.ts'
 import { type Json, type JsonObject, stringifyJson } from '../../src/kube/json.ts'
 import type { BuiltinResource } from '../../src/kube/builtin.ts'
 import { type Field, objectWith, sampleOf } from './fields.ts'
 import type { Shape } from './measure.ts'
 
-/** What texts are made of: each is the weakness of some expression. */
+/** The building blocks of texts: each is difficult for some expression. */
 export const units: readonly string[] = [
   '/',
   '9',
@@ -46,7 +46,7 @@ export const units: readonly string[] = [
   '..',
 ]
 
-/** Not the end that it would need to match. */
+/** An end that prevents a match. */
 const text = (unit: string, size: number): string => `${unit.repeat(Math.ceil(size / unit.length))}!`
 
 export const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
@@ -61,7 +61,7 @@ function pathOf({ group, version, plural, namespaced }: BuiltinResource): string
   return `${root}${namespaced ? '/namespaces/default' : ''}/${plural}?dryRun=All`
 }
 
-/** A field of a kind that holds a long text, or many items. */
+/** A field of a kind that holds a long string, or many items. */
 export function fieldShape(field: Field, unit: string): Shape {
   const { resource, type, inner, name } = field
   const held = (size: number): Json => {
@@ -113,7 +113,7 @@ const shape = (name: string, size: number, request: (size: number) => TransportR
   ...(status !== undefined && { status }),
 })
 
-/** By which the server was stopped. */
+/** Requests that blocked the server before. */
 export const knownShapes: readonly Shape[] = [
   shape('a hostPath of slashes', 60_000, (size) => {
     const spec = {
@@ -309,7 +309,7 @@ export const otherShapes: readonly Shape[] = [
           containers: [
             {
               name: 'a',
-              // The patch and the order agree; the live object has another one.
+              // The patch and the order agree; the live object has another order.
               env: variables(size).toReversed(),
               '$setElementOrder/env': variables(size)
                 .map(({ name }) => ({ name }))

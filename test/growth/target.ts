@@ -1,5 +1,5 @@
-/** The server that growing requests are sent to, with something to read and to patch. */
-// Loaded before anything runs out of stack: a module of Node that fails half-way stays half loaded for this thread.
+/** The server of the growth tests, with objects to read and to patch. */
+// Loaded before any stack overflow: a Node module that fails half-way stays half loaded for this thread.
 import 'node:https'
 import { createApiServer } from '../../src/apiserver/server/api-server.ts'
 import type { TransportRequest } from '../../src/transport/transport.ts'
@@ -7,7 +7,7 @@ import { seededRandom } from '../../src/clock/random.ts'
 import { virtualClock } from '../../src/clock/virtual-clock.ts'
 import { stringifyJson } from '../../src/kube/json.ts'
 
-/** Answers are read to their end, and their status is given back. */
+/** Responses are read to their end, and their status is returned. */
 export async function growthTarget(rows: number): Promise<(request: TransportRequest) => Promise<number>> {
   const clock = virtualClock()
   const server = createApiServer({ clock, random: seededRandom(7) })
@@ -18,7 +18,7 @@ export async function growthTarget(rows: number): Promise<(request: TransportReq
     const chunks = body[Symbol.asyncIterator]()
     for (;;) {
       const next = chunks.next()
-      // What a watch starts with is there at once; the rest never comes.
+      // The initial events of a watch arrive at once; there are no further ones.
       const read = isWatch ? await Promise.race([next, idle()]) : await next
       if (read === undefined) {
         stop.abort()
@@ -40,7 +40,7 @@ export async function growthTarget(rows: number): Promise<(request: TransportReq
     metadata: { name: 'live' },
     spec: { containers: [{ name: 'a', image: 'a' }] },
   })
-  // Variables enough that a merge with them is work.
+  // Enough variables to make merging expensive.
   const env = Array.from({ length: 1000 }, (_, index) => ({ name: `E${3 * index}`, value: 'w' }))
   await create('/apis/apps/v1/namespaces/default/deployments', {
     metadata: { name: 'live' },
@@ -55,7 +55,7 @@ export async function growthTarget(rows: number): Promise<(request: TransportReq
   return send
 }
 
-/** After all that is ready to run. */
+/** After all pending work. */
 function idle(): Promise<undefined> {
   return new Promise((resolve) => setImmediate(() => setImmediate(() => resolve(undefined))))
 }

@@ -1,38 +1,32 @@
 /**
- * A manager with the roles that `muster generate rbac` writes, and with nothing else: no request is refused, and each rule for
- * the manager is used. On the embedded server in `npm test`, on a real one in `npm run test:real`.
+ * A manager with only the roles that `muster generate rbac` writes: no request is forbidden, and each rule of the
+ * manager is used. On the embedded server in `npm test`, on a real one in `npm run test:real`.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { managedAccess } from '../../src/cli/generate/rbac.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { Transport } from '../../src/transport/transport.ts'
-import { systemClock } from '../../src/clock/system-clock.ts'
+import { createThroughWebhook } from '../created-object.ts'
 import { builtinResource } from '../../src/kube/builtin.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { kindOf } from '../../src/kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../src/kube/object.ts'
-import type { PolicyRule } from '../../src/kube/types/rbac/v1.ts'
-import { readYaml, writeYaml } from '../../src/kube/yaml.ts'
+import { readYaml, writeYaml } from '../../src/kube/yaml/yaml.ts'
 import { readConfiguration } from '../../src/manager/config/configuration.ts'
 import { reachCluster, reachLocal } from '../../src/manager/runtime/cluster-connection.ts'
 import { startManagerService } from '../../src/manager/runtime/manager-service.ts'
-import { createThreadWatch } from '../../src/manager/threads/thread-watch.ts'
-import { createMarkBoard } from '../../src/manager/threads/mark-board.ts'
-import { addEntries, type QuarantineEntry, entryKey } from '../../src/manager/watchdog/quarantine-record.ts'
-import { createQuarantine } from '../../src/manager/watchdog/quarantine.ts'
-import type { Watchdog } from '../../src/manager/watchdog/watchdog.ts'
 import { mutatingConfigurations, validatingConfigurations } from '../../src/manager/webhooks/registration.ts'
-import { defineConversion } from '../../src/operator/conversion.ts'
+import { defineConversion } from '../../src/operator/kind/conversion.ts'
 import { defineController } from '../../src/operator/controller.ts'
-import { integer } from '../../src/operator/field.ts'
-import { defineKind } from '../../src/operator/kind.ts'
-import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
+import { integer } from '../../src/operator/kind/field.ts'
+import { defineKind } from '../../src/operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../src/kube/kinds.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
-import { defineDependent } from '../../src/operator/dependent.ts'
-import { defineWebhook, type Webhook } from '../../src/operator/webhook.ts'
-import { type Ground, openGround } from './ground.ts'
+import { defineDependent } from '../../src/operator/dependent/dependent.ts'
+import { defineWebhook, type Webhook } from '../../src/operator/kind/webhook.ts'
+import { type Asked, grantsOf, recording, silent, tellQuarantine, usedBy } from './asked.ts'
+import { type ProcessEnvironment, openProcessEnvironment } from './process-environment.ts'
 
 const suffix = `r${Math.floor(performance.timeOrigin).toString(36)}`
 const namespace = `access-${suffix}`
@@ -52,7 +46,7 @@ const config = defineDependent({
   name: ({ cr }) => `${cr.metadata.name}-made`,
   fromCR: ({ cr }) => ({ data: { width: String(cr.spec.width) } }),
 })
-const controller = defineController({ for: Gate, resources: [config] })
+const controller = defineController({ for: Gate, dependents: [config] })
 const conversion = defineConversion(Gate, small, {
   toStored: ({ spec }) => ({ spec: { width: spec.size ?? 1 } }),
   fromStored: ({ spec }) => ({ spec: { size: spec.width ?? 1 } }),
@@ -60,7 +54,7 @@ const conversion = defineConversion(Gate, small, {
 const validate: NonNullable<Webhook['validate']> = () => undefined
 const mutate: NonNullable<Webhook['mutate']> = () => undefined
 
-/** The versions that follow one another: of what one registered, the next takes away what it does not serve. */
+/** Successive versions: each removes registrations of the previous one that it does not serve. */
 const versions: Readonly<Record<string, Operator>> = {
   everything: defineOperator({
     name,
@@ -92,25 +86,16 @@ const around = {
 const elected = { ...around, leaderElection: { leaderElect: true, resourceNamespace: namespace, resourceName: name } }
 const sharded = { ...around, sharding: { enabled: true, namespace, group: name } }
 
-interface Asked {
-  readonly verb: string
-  readonly group: string
-  readonly resource: string
-  readonly namespace: string
-  readonly name: string
-  readonly isRefused: boolean
-}
-
-let ground: Ground
+let environment: ProcessEnvironment
 let admin: Client
 
 beforeAll(async () => {
-  ground = await openGround(namespace, [{ ...plain, own: Gate }])
-  admin = ground.client
+  environment = await openProcessEnvironment(namespace, [{ ...plain, own: Gate }])
+  admin = environment.client
 }, 60_000)
-afterAll(() => ground.close(), 60_000)
+afterAll(() => environment.close(), 60_000)
 
-/** Those who stay registered when nobody answers refuse everything. */
+/** Registrations without a server reject every request. */
 async function unregister(): Promise<void> {
   for (const resource of [validatingConfigurations, mutatingConfigurations])
     await admin.delete(resource, { name: `muster-${name}` }).catch(() => undefined)
@@ -121,113 +106,9 @@ async function apply(object: KubeObject): Promise<void> {
   await admin.apply(resource, object as UntypedObject, { fieldManager: 'test', force: true })
 }
 
-/** As RBAC sees a request; undefined for what is no resource. */
-function askedBy(method: string, target: string, status: number): Omit<Asked, 'isRefused'> | undefined {
-  const [where = '', query] = target.split('?')
-  const isWatch = new URLSearchParams(query).get('watch') === 'true'
-  const [, root, ...rest] = where.split('/')
-  const group = root === 'apis' ? (rest.shift() ?? '') : ''
-  rest.shift()
-  const isIn = rest[0] === 'namespaces' && rest.length > 2
-  const [space = '', plural, called = '', below] = isIn ? rest.slice(1) : ['', ...rest]
-  if (plural === undefined || (root !== 'api' && root !== 'apis')) return undefined
-  const fields = new URLSearchParams(query).get('fieldSelector') ?? ''
-  const [, selected = ''] = /^metadata\.name=([^,]+)$/.exec(fields) ?? []
-  const reading = isWatch ? 'watch' : called === '' ? 'list' : 'get'
-  const patching = status === 201 ? 'create' : 'patch'
-  const verbs: Readonly<Record<string, string>> = { GET: reading, POST: 'create', PUT: 'update', PATCH: patching }
-  const resource = below === undefined ? plural : `${plural}/${below}`
-  return { verb: verbs[method] ?? 'delete', group, resource, namespace: space, name: called || selected }
-}
-
-function recording(transport: Transport, asked: Asked[], isOld: boolean): Transport {
-  return {
-    ...transport,
-    async send(sent) {
-      // Of a server that cannot begin a watch with a list, lists are asked for.
-      const request = isOld ? { ...sent, path: sent.path.replace('sendInitialEvents=true', '') } : sent
-      const response = await transport.send(request)
-      const what = askedBy(request.method, request.path, response.status)
-      const isRefused = response.status === 401 || response.status === 403
-      if (what) asked.push({ ...what, isRefused })
-      // An apply that creates is a patch, too.
-      if (what?.verb === 'create' && request.method === 'PATCH') asked.push({ ...what, verb: 'patch', isRefused })
-      const as = Object.entries(request.headers ?? {}).find(([key]) => key.toLowerCase() === 'impersonate-user')?.[1]
-      if (typeof as === 'string') {
-        const [, , space = '', account = ''] = as.split(':')
-        const verb = 'impersonate'
-        asked.push({ verb, group: '', resource: 'serviceaccounts', namespace: space, name: account, isRefused })
-      }
-      return response
-    },
-  }
-}
-
 /** The grants of the roles of the manager, one by one. */
 function grantsIn(objects: readonly KubeObject[]): readonly string[] {
-  return objects
-    .filter(({ kind, metadata }) => /^(?:Cluster)?Role$/.test(kind) && metadata.name === `${name}-manager`)
-    .flatMap((role) =>
-      (role as KubeObject & { readonly rules: readonly PolicyRule[] }).rules.flatMap(
-        ({ apiGroups = [], resources = [], resourceNames = ['*'], verbs }) =>
-          resources.flatMap((resource) =>
-            verbs.flatMap((verb) =>
-              resourceNames.map((one) => `${verb} ${resource}.${apiGroups[0]} ${role.metadata.namespace ?? ''}/${one}`),
-            ),
-          ),
-      ),
-    )
-}
-
-function usedBy(asked: readonly Asked[]): ReadonlySet<string> {
-  return new Set(
-    asked.flatMap(({ verb, group, resource, namespace: space, name: one }) =>
-      [one, '*'].map((called) => `${verb} ${resource}.${group} ${space}/${called}`),
-    ),
-  )
-}
-
-/** In the thread of the tests there is no watchdog: what it does with the cluster is done here. */
-const silent: Watchdog = {
-  board: createMarkBoard(),
-  thread: createThreadWatch({ clock: systemClock, onHeld: () => undefined }),
-  limit: () => undefined,
-  tell: () => undefined,
-  close: () => Promise.resolve(),
-}
-
-async function tellQuarantine(client: Client): Promise<void> {
-  const entry: QuarantineEntry = {
-    operator: 'mad',
-    controller: 'mad',
-    key: 'a/b',
-    step: 'CRChecker',
-    heldSeconds: 10,
-    at: '2026-01-01T00:00:00Z',
-    replica: 'one',
-    line: '',
-    or: [],
-  }
-  for (const version of ['1', '2']) {
-    await addEntries(client, quarantine, new Map([[entryKey('mad', version), entry]]), { timeoutMs: 10_000 })
-  }
-  const { or: _, at, ...rest } = entry
-  const configMap = `${namespace}/${quarantine.name}`
-  const finding = { ...rest, kind: 'quarantined', since: at, record: configMap, at: 0 } as const
-  for (let restart = 0; restart < 2; restart++) {
-    const one = createQuarantine({
-      client,
-      clock: systemClock,
-      configMap,
-      moduleOf: () => Promise.resolve(undefined),
-      isChosen: () => false,
-      tell: () => undefined,
-      log: () => undefined,
-    })
-    await one.read({}, AbortSignal.timeout(10_000))
-    await one.announce(finding)
-    await one.announce(finding)
-  }
+  return grantsOf(objects.filter(({ metadata }) => metadata.name === `${name}-manager`))
 }
 
 interface Life {
@@ -236,14 +117,16 @@ interface Life {
   readonly granted: readonly string[]
 }
 
-/** A life of a manager with the roles that follow from the operator and its settings: it takes a CR to its child. */
+let lives = 0
+
+/** Runs a manager with the roles of the operator and its settings until a CR has its child. */
 async function live(operator: Operator, value: JsonObject, configMap?: string, isOld = false): Promise<Life> {
   const { settings } = readConfiguration([{ source: 'test', value }], [operator])
   const access = managedAccess(operator, { settings, name, account: namespace, configMap })
   for (const object of access) await apply(object)
   const { token } = await admin.createToken({ namespace, name }, { expirationSeconds: 3600 })
-  const kubeconfig = path.join(ground.folder, 'as-account')
-  const text = readYaml(await readFile(ground.kubeconfig, 'utf8'), { source: 'kubeconfig' }) as JsonObject
+  const kubeconfig = path.join(environment.folder, 'as-account')
+  const text = readYaml(await readFile(environment.kubeconfig, 'utf8'), { source: 'kubeconfig' }) as JsonObject
   const [user] = text['users'] as readonly JsonObject[]
   await writeFile(kubeconfig, writeYaml({ ...text, users: [{ ...user, user: { token } }] }))
 
@@ -267,28 +150,22 @@ async function live(operator: Operator, value: JsonObject, configMap?: string, i
   })
   try {
     await service.runtime.settled()
-    const made = `one-${Object.keys(value).length}-${asked.length}`
+    const made = `one-${++lives}`
     const child = { namespace, name: `${made}-made` }
-    const seen = ground.client.watch(ConfigMap, { namespace, fieldSelector: `metadata.name=${child.name}` })
-    // A server may ask a webhook that it heard of a moment before it trusts its certificate.
+    const seen = environment.client.watch(ConfigMap, { namespace, fieldSelector: `metadata.name=${child.name}` })
     const cr = { apiVersion: `${Gate.group}/v1`, kind: 'Gate', metadata: { name: made, namespace }, spec: {} }
-    for (let isMade = false; !isMade;) {
-      isMade = await admin.create(Gate, cr).then(
-        () => true,
-        () => false,
-      )
-    }
+    await createThroughWebhook(admin, Gate, cr)
     for await (const { type } of seen) if (type === 'ADDED') break
-    await tellQuarantine(service.runtime.clusters.local.client)
+    await tellQuarantine(service.runtime.clusters.local.client, quarantine)
   } finally {
     await service.stop()
   }
-  expect(lines.filter(({ problem }) => JSON.stringify(problem ?? '').includes('orbidden'))).toEqual([])
+  expect(lines.filter(({ error }) => JSON.stringify(error ?? '').includes('orbidden'))).toEqual([])
   return { asked, refused: asked.filter(({ isRefused }) => isRefused), granted: grantsIn(access) }
 }
 
-describe('a manager with the roles that are generated', { timeout: 60_000 }, () => {
-  it('leads, and registers webhooks of every kind: nothing is refused, and each rule is used', async () => {
+describe('a manager with the generated roles', { timeout: 60_000 }, () => {
+  it('leads and registers webhooks of every kind: no request is forbidden, and each rule is used', async () => {
     const granted = new Set<string>()
     const asked: Asked[] = []
     const configMap = `${namespace}/${name}-configuration`
@@ -297,7 +174,7 @@ describe('a manager with the roles that are generated', { timeout: 60_000 }, () 
       expect(life.refused).toEqual([])
       for (const grant of life.granted) granted.add(grant)
       asked.push(...life.asked)
-      // One that was made ready, with nothing in it: it is patched, and the registrations with it.
+      // A prepared empty Secret: it is patched, and the registrations with it.
       const data = Object.fromEntries(
         Object.keys((await admin.get(Secret, secret)).data ?? {}).map((key) => [key, null]),
       )
@@ -309,12 +186,12 @@ describe('a manager with the roles that are generated', { timeout: 60_000 }, () 
     expect([...granted].filter((grant) => !used.has(grant))).toEqual([])
   })
 
-  it('shares the operators with other replicas', async () => {
+  it('shares operators with other replicas', async () => {
     await admin.delete(ConfigMap, quarantine).catch(() => undefined)
     const { refused, asked, granted } = await live(plain, sharded)
     expect(refused).toEqual([])
     const used = usedBy(asked)
-    // The Events of the quarantine are the same as before, and are counted on.
+    // The Events of the quarantine are the same as before, and are counted up.
     expect(granted.filter((grant) => !used.has(grant))).toEqual([])
   })
 
@@ -325,7 +202,7 @@ describe('a manager with the roles that are generated', { timeout: 60_000 }, () 
     expect(refused).toEqual([])
     const used = usedBy(asked)
     const left = granted.filter((grant) => !used.has(grant))
-    // The Lease is there from before.
+    // The Lease exists from before.
     expect(left).toEqual([`create leases.coordination.k8s.io ${namespace}/*`])
   })
 })

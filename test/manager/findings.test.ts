@@ -1,24 +1,25 @@
 /**
- * Those that go round in circles, and what holds an operator back, with a manager on a server: embedded in `npm test`, real in
- * `npm run test:real`. Time is real here, so gates are set to hours, and it is looked at what they hold.
+ * Hot loops, conflicts and gates, with a manager on a server: embedded in `npm test`, real in `npm run test:real`. Time
+ * is real here, so gates are set to hours, and the tests check what they hold.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createSharedCache, type SharedCache } from '../../src/cache/shared-cache.ts'
-import type { Condition } from '../../src/kube/condition.ts'
+import type { Condition } from '../../src/kube/meta/condition.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { describeFinding, type Finding } from '../../src/manager/findings/finding.ts'
 import { createManager, type Manager } from '../../src/manager/hosting/manager.ts'
 import { createMetrics } from '../../src/manager/observability/metrics.ts'
-import { defaultGates, type GateOptions } from '../../src/manager/schedule/scheduler.ts'
+import { defaultGates, type GateOptions } from '../../src/manager/gates/gate-options.ts'
 import { defineController } from '../../src/operator/controller.ts'
-import { integer } from '../../src/operator/field.ts'
-import { defineKind, type Kind } from '../../src/operator/kind.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
+import { exactly } from '../../src/operator/view/input.ts'
+import { integer } from '../../src/operator/kind/field.ts'
+import { defineKind, type Kind } from '../../src/operator/kind/kind.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
 import { isWrite, type Ledger } from '../../src/operator/ledger.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
-import { defineDependent } from '../../src/operator/dependent.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { createWaiting, type Ground, openGround } from './ground.ts'
+import { defineDependent } from '../../src/operator/dependent/dependent.ts'
+import { resourceOf, type TypedResource } from '../../src/kube/typed-resource.ts'
+import { createWaiters, type ProcessEnvironment, openProcessEnvironment } from './process-environment.ts'
 
 type Small = Operator & { readonly own: Kind }
 
@@ -27,15 +28,15 @@ const namespace = `findings-${suffix}`
 const Event: TypedResource<UntypedObject> = resourceOf<UntypedObject>('v1', 'Event')
 
 interface Habits {
-  /** What it writes for a size and what it reads. @default the size */
+  /** The written value for a size and the read value. @default the size */
   readonly value?: (size: number, read: string) => string
   /** A ConfigMap that it reads. */
   readonly follows?: string
-  /** The name of its ConfigMap, which it shares with others. @default one of its own */
+  /** The name of a ConfigMap shared with others. @default its own */
   readonly shares?: string
-  /** Looks again so often, whatever happens. */
+  /** Requeues at this interval. */
   readonly resyncMs?: number
-  /** Before it is done. */
+  /** Runs before the reconcile ends. */
   readonly think?: () => Promise<void>
 }
 
@@ -59,7 +60,8 @@ function small(name: string, { value = String, follows, shares, resyncMs, think 
   })
   const controller = defineController({
     for: own,
-    resources: [config],
+    dependents: [config],
+    ...(follows !== undefined && { reads: [exactly(ConfigMap, { name: follows, namespace })] }),
     ...(resyncMs !== undefined && { resyncMs }),
     ...(think && { check: () => think() }),
   })
@@ -93,13 +95,13 @@ const operators = {
   }),
 }
 
-let ground: Ground
+let environment: ProcessEnvironment
 let manager: Manager
 let cache: SharedCache
 const ledgers: Ledger[] = []
 const findings: Finding[] = []
 const metrics = createMetrics()
-const { notice, until } = createWaiting()
+const { notice, until } = createWaiters()
 
 const by = ({ name }: Small): readonly Finding[] => findings.filter(({ operator }) => operator === name)
 const writesOf = ({ name }: Small): number =>
@@ -109,21 +111,21 @@ const host = async (operator: Small, gates: Partial<GateOptions> = {}): Promise<
   onTestFinished(() => manager.remove(operator.name))
 }
 const wish = async ({ own }: Small, name = 'a'): Promise<unknown> =>
-  await ground.client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
+  await environment.client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
 const resize = async ({ own }: Small, size: number): Promise<unknown> =>
-  await ground.client.patch(own, { name: 'a', namespace }, { spec: { size } }, { type: 'merge' })
+  await environment.client.patch(own, { name: 'a', namespace }, { spec: { size } }, { type: 'merge' })
 const setConfig = async (name: string, size: string): Promise<unknown> =>
-  await ground.client.apply(
+  await environment.client.apply(
     ConfigMap,
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { size } },
     { fieldManager: 'somebody', force: true },
   )
 const sizeIn = async (name: string): Promise<string | undefined> =>
-  (await ground.client.get(ConfigMap, { name, namespace })).data?.['size']
-/** Of the CR, once it is there: it is written after the finding was told. */
+  (await environment.client.get(ConfigMap, { name, namespace })).data?.['size']
+/** The condition of the CR, once it exists: it is written after the finding was reported. */
 const condition = async ({ own }: Small): Promise<Condition> => {
   for (;;) {
-    const cr = await ground.client.get(own, { name: 'a', namespace })
+    const cr = await environment.client.get(own, { name: 'a', namespace })
     const { conditions = [] } = (cr['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
     const found = conditions.find(({ type }) => type === 'muster.dev/Finding')
     if (found) return found
@@ -131,7 +133,7 @@ const condition = async ({ own }: Small): Promise<Condition> => {
 }
 const eventAbout = async ({ own }: Small, reason: string): Promise<UntypedObject> => {
   for (;;) {
-    const { items } = await ground.client.list(Event, { namespace })
+    const { items } = await environment.client.list(Event, { namespace })
     const found = items.find(
       (event) =>
         event['reason'] === reason && (event['involvedObject'] as { readonly kind?: string }).kind === own.kind,
@@ -141,10 +143,10 @@ const eventAbout = async ({ own }: Small, reason: string): Promise<UntypedObject
 }
 
 beforeAll(async () => {
-  ground = await openGround(namespace, Object.values(operators))
-  cache = createSharedCache({ client: ground.client })
+  environment = await openProcessEnvironment(namespace, Object.values(operators))
+  cache = createSharedCache({ client: environment.client })
   manager = createManager({
-    client: ground.client,
+    client: environment.client,
     cache,
     metrics,
     onLedger: (ledger) => {
@@ -161,16 +163,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await manager.stop()
   cache.close()
-  await ground.close()
+  await environment.close()
 }, 60_000)
 
-describe('going round in circles', { timeout: 60_000 }, () => {
-  it('who is undone by somebody else is found with his name, the object and the field, and does not storm', async () => {
+describe('findings', { timeout: 60_000 }, () => {
+  it('a conflict with another field manager names the manager, the object and the field, and is throttled', async () => {
     const { undone } = operators
     await host(undone)
     await wish(undone)
     let rounds = 0
-    /** Undoes each write as soon as it is seen, as an old operator that nobody switched off does. */
+    /** Reverts each write as soon as it is observed, as a forgotten old operator does. */
     const undo = async (): Promise<void> => {
       while (by(undone).length === 0) {
         await until(
@@ -178,7 +180,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
           () => `${rounds} rounds`,
         )
         rounds++
-        await ground.client.patch(
+        await environment.client.patch(
           ConfigMap,
           { name: 'a-undone', namespace },
           { data: { size: 'mine' } },
@@ -202,7 +204,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
     expect(rounds).toBeLessThan(12)
   })
 
-  it('of two operators that want one object the first has it; the second is found, and says whose it is', async () => {
+  it('of two operators that apply one object, the first keeps it; the second gets a finding that names the owner', async () => {
     const { red, blue } = operators
     await host(red)
     await host(blue)
@@ -228,7 +230,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
     expect(writesOf(red)).toBe(2)
   })
 
-  it('one that never makes up its mind is found, held, and let go when something that it reads changes', async () => {
+  it('a hot loop is reported and throttled until an input changes', async () => {
     const { mad } = operators
     await setConfig('orders', 'wild')
     await host(mad)
@@ -242,9 +244,9 @@ describe('going round in circles', { timeout: 60_000 }, () => {
     ])
     expect(await condition(mad)).toMatchObject({ reason: 'HotLoop' })
     expect(await eventAbout(mad, 'HotLoop')).toMatchObject({ type: 'Warning' })
-    // The first write had its reason.
+    // The first write had a cause.
     expect(turn).toBe(9)
-    // Not its CR, and nothing that it writes: an input like any other.
+    // Neither its CR nor one of its objects: an input.
     await setConfig('orders', 'calm')
     await until(
       () => ledgers.findLast(({ operator }) => operator === mad.name)!.entries.every((entry) => !isWrite(entry)),
@@ -253,7 +255,7 @@ describe('going round in circles', { timeout: 60_000 }, () => {
     expect(await sizeIn('a-mad')).toBe('calm')
   })
 
-  it('one that follows something which changes again and again is left alone', async () => {
+  it('an operator that follows a frequently changing input is not throttled', async () => {
     const { follower } = operators
     await setConfig('ticker', '0')
     await host(follower)
@@ -271,9 +273,9 @@ describe('going round in circles', { timeout: 60_000 }, () => {
 })
 
 describe('gates', { timeout: 60_000 }, () => {
-  /** No event tells that somebody waits: it is looked at between two requests. */
+  /** No event reports a waiting key: it is polled between two requests. */
   const isHeld = async ({ name, own }: Small, gate: string): Promise<void> => {
-    while (manager.lanes().get(name)?.heldBy !== gate) await ground.client.get(own, { name: 'a', namespace })
+    while (manager.lanes().get(name)?.heldBy !== gate) await environment.client.get(own, { name: 'a', namespace })
   }
   const isWritten = (operator: Small, count: number): Promise<void> =>
     until(
@@ -281,7 +283,7 @@ describe('gates', { timeout: 60_000 }, () => {
       () => `${writesOf(operator)} writes`,
     )
 
-  it('cool-down: the second change waits', async () => {
+  it('cool-down delays the second change', async () => {
     const { cool } = operators
     await host(cool, { coolDown: { leastMs: 3_600_000 } })
     await wish(cool)
@@ -294,7 +296,7 @@ describe('gates', { timeout: 60_000 }, () => {
     expect(await sizeIn('a-cool')).toBe('2')
   })
 
-  it('allowance: who has spent it waits, and goes on when there is more', async () => {
+  it('an exhausted allowance delays a key until it is refilled', async () => {
     const { thrifty } = operators
     await host(thrifty, { allowance: { perMinute: 0.001, burst: 1 } })
     await wish(thrifty)
@@ -307,7 +309,7 @@ describe('gates', { timeout: 60_000 }, () => {
     expect(await sizeIn('a-thrifty')).toBe('2')
   })
 
-  it('concurrency: one at a time, where that is said', async () => {
+  it('concurrency 1 runs one key at a time', async () => {
     const { single } = operators
     await host(single, { concurrency: 1 })
     for (const name of ['a', 'b', 'c']) await wish(single, name)

@@ -1,18 +1,18 @@
 /**
- * What is declared is what is read: an operator acts with the role that follows from its inputs, and nothing it does needs
- * more. On the embedded server in `npm test`, on a real one in `npm run test:real`.
+ * Inputs are declared and enforced: an operator acts with the role that follows from its inputs, and needs no more. On
+ * the embedded server in `npm test`, on a real one in `npm run test:real`.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { defineController } from '../../src/operator/controller.ts'
-import { exactly, labelled } from '../../src/operator/input.ts'
-import { defineKind } from '../../src/operator/kind.ts'
-import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
+import { exactly, labelled } from '../../src/operator/view/input.ts'
+import { defineKind } from '../../src/operator/kind/kind.ts'
+import { ConfigMap, Secret } from '../../src/kube/kinds.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
 import { roleOf } from '../../src/operator/role.ts'
-import { string } from '../../src/operator/field.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { openStage, type Running, type Stage } from '../stage.ts'
+import { string } from '../../src/operator/kind/field.ts'
+import { resourceOf, type TypedResource } from '../../src/kube/typed-resource.ts'
+import { openOperatorEnvironment, type RunningOperator, type OperatorEnvironment } from '../operator-environment.ts'
 
 const suffix = crypto.randomUUID().slice(0, 8)
 const namespace = `inputs-${suffix}`
@@ -54,12 +54,12 @@ const secret = (name: string, v: string): UntypedObject => ({
   data: { v: btoa(v) },
 })
 
-let stage: Stage
-let running: Running
+let environment: OperatorEnvironment
+let running: RunningOperator
 
 beforeAll(async () => {
-  stage = await openStage(operator)
-  const { client } = stage
+  environment = await openOperatorEnvironment(operator)
+  const { client } = environment
   await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
   for (const name of ['one', 'other']) await client.create(Secret, secret(name, '1'))
   for (const [name, tier] of [
@@ -75,32 +75,32 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await running.stop()
-  const { client } = stage
+  const { client } = environment
   for (const resource of [Secret, ConfigMap, Report]) await client.deleteCollection(resource, { namespace })
   await client.delete(Namespace, { name: namespace })
   await client.delete(resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
     name: `reports.inputs-${suffix}.example.com`,
   })
-  await stage.close()
+  await environment.close()
 })
 
 const seen = async (): Promise<string | undefined> =>
-  (await stage.client.get(Report, { name: 'r', namespace })).status?.seen
+  (await environment.client.get(Report, { name: 'r', namespace })).status?.seen
 
 describe('an operator that may read two Secrets by name, and ConfigMaps', () => {
-  it('has no right on any other Secret', () => {
+  it('has no permission for other Secrets', () => {
     const rules = roleOf(operator).rules?.filter(({ resources }) => resources?.includes('secrets'))
     expect(rules).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['one', 'two'], verbs: ['list', 'watch'] },
     ])
   })
 
-  it('sees them, and each change of them, and holds nothing beside', async () => {
-    running = await stage.run(namespace)
-    await stage.until(seen, (text) => text === `${btoa('1')} none a`)
-    const { client } = stage
+  it('sees both Secrets and their changes, and caches nothing else', async () => {
+    running = await environment.run(namespace)
+    await environment.until(seen, (text) => text === `${btoa('1')} none a`)
+    const { client } = environment
     await client.create(Secret, secret('two', '2'))
-    await stage.until(seen, (text) => text === `${btoa('1')} ${btoa('2')} a`)
+    await environment.until(seen, (text) => text === `${btoa('1')} ${btoa('2')} a`)
     // One leaves the selection, another enters it.
     for (const [name, tier] of [
       ['a', 'web'],
@@ -109,7 +109,7 @@ describe('an operator that may read two Secrets by name, and ConfigMaps', () => 
       await client.patch(ConfigMap, { name, namespace }, { metadata: { labels: { tier } } }, { type: 'merge' })
     }
     await client.delete(Secret, { name: 'one', namespace })
-    await stage.until(seen, (text) => text === `none ${btoa('2')} b`)
+    await environment.until(seen, (text) => text === `none ${btoa('2')} b`)
     const held = running.report().map(({ resource, objects, watches }) => `${resource.plural} ${objects} ${watches}`)
     expect(held).toEqual(expect.arrayContaining(['secrets 1 2', 'configmaps 1 1']))
   })

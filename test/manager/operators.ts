@@ -1,4 +1,4 @@
-/** Operators for replicas in processes of their own: a kind each, and a ConfigMap for each CR. */
+/** Operators for replicas in separate processes: one kind each, and a ConfigMap for each CR. */
 import {
   ConfigMap,
   defineController,
@@ -10,10 +10,10 @@ import {
   type Operator,
 } from '@muster-dev/muster/operator'
 
-export type Part = Operator & { readonly own: Kind }
+export type SizedOperator = Operator & { readonly own: Kind }
 
-/** `suffix` keeps the kinds of one run apart from those of another. */
-export function part(index: number, suffix: string, check?: (size: number) => void): Part {
+/** `suffix` separates the kinds of concurrent test runs. */
+export function part(index: number, suffix: string, check?: (size: number) => void): SizedOperator {
   const own = defineKind({
     group: `parts-${suffix}.example.com`,
     version: 'v1',
@@ -28,21 +28,21 @@ export function part(index: number, suffix: string, check?: (size: number) => vo
   })
   const controller = defineController({
     for: own,
-    resources: [config],
+    dependents: [config],
     check: ({ cr }) => check?.(cr.spec.size),
   })
   return { ...defineOperator({ name: `part-${index}`, controllers: [controller] }), own }
 }
 
-/** Its code never ends. */
-export function spinning(index: number, suffix: string): Part {
+/** Its reconcile never ends. */
+export function spinning(index: number, suffix: string): SizedOperator {
   return part(index, suffix, () => {
     for (;;);
   })
 }
 
-/** Its code never ends for a CR of that size; `mended`, it does. */
-export function looping(index: number, suffix: string, mended = false): Part {
+/** Its reconcile never ends for a CR of that size; with `mended` it does. */
+export function looping(index: number, suffix: string, mended = false): SizedOperator {
   return part(index, suffix, (size) => {
     if (size === 13 && !mended) for (;;);
   })

@@ -1,6 +1,6 @@
 /**
- * A program that runs live, where the cluster of the users' workloads is another than the one that the manager is at home in:
- * two embedded servers on loopback, and the way from `muster.yaml` to what the program can reach.
+ * A live program whose user-workload cluster differs from the manager's cluster: two embedded servers on loopback, and
+ * the path from `muster.yaml` to what the program can reach.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import start from '../../src/cli/start.ts'
+import start from '../../src/cli/cluster/start.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { systemClock as clock } from '../../src/clock/system-clock.ts'
@@ -19,8 +19,8 @@ import { describeFinding, type Finding } from '../../src/manager/findings/findin
 import { createLoader } from '../../src/manager/loading/loader.ts'
 import { reachCluster, reachLocal } from '../../src/manager/runtime/cluster-connection.ts'
 import { startRuntime } from '../../src/manager/runtime/runtime.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
+import { resourceOf, type TypedResource } from '../../src/kube/typed-resource.ts'
 
 const program = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
 const Namespace: TypedResource = resourceOf('v1', 'Namespace')
@@ -53,7 +53,7 @@ async function cluster(folder: string, name: string): Promise<Cluster> {
   return { client, kubeconfig, address }
 }
 
-/** Somebody out there who answers. */
+/** A listed server outside. */
 async function outside(): Promise<string> {
   const server = createServer((_, response) => response.end('hello'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -61,17 +61,17 @@ async function outside(): Promise<string> {
   return `127.0.0.1:${(server.address() as { readonly port: number }).port}`
 }
 
-/** Without walls there is no proxy: then a program that runs live is refused, as other tests show. */
+/** Without the sandbox there is no proxy: a live program is then rejected, as other tests show. */
 const isCut = (await networkTrouble(clock)) === undefined
 
-describe('a program that runs live beside a management cluster', () => {
-  it.runIf(isCut)('gets to the user-workload cluster and to what is listed, and to nothing else', async () => {
+describe('a live program beside a management cluster', () => {
+  it.runIf(isCut)('reaches the user-workload cluster and the listed origins, and nothing else', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-clusters-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const management = await cluster(folder, 'management')
     const workload = await cluster(folder, 'workload')
     const listed = await outside()
-    // Its account is there, and there alone.
+    // Its account exists in that cluster only.
     await workload.client.create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: live })
     await workload.client.create(RoleBinding, {
       apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -128,7 +128,7 @@ describe('a program that runs live beside a management cluster', () => {
       as: 'system:serviceaccount:apps:live',
       cluster: '200',
       servers: `https://${workload.address}`,
-      // Neither by the proxy nor past it.
+      // Neither through the proxy nor directly.
       management: '403, ECONNREFUSED',
       elsewhere: '403',
       outside: '200 hello, ECONNREFUSED',
@@ -138,7 +138,7 @@ describe('a program that runs live beside a management cluster', () => {
       ['refusedEgress', expect.stringContaining('live tried to reach elsewhere.example.com:443')],
       ['refusedEgress', expect.stringContaining(`live tried to reach ${management.address}`)],
     ])
-    // What it wants for the workloads is not in the other cluster, and what it was given is worth nothing there.
+    // Its workload objects are not in the other cluster, and its token is invalid there.
     await expect(management.client.get(ConfigMap, live)).rejects.toThrow(/not found/)
     const own = await kubeconfig!()
     expect(own).not.toContain(management.address)
@@ -148,22 +148,22 @@ describe('a program that runs live beside a management cluster', () => {
   })
 })
 
-/** What it wrote there, as soon as it has. */
+/** The object that it wrote there, as soon as it exists. */
 async function written(client: Client): Promise<unknown> {
   const stop = new AbortController()
-  const { items, metadata } = await client.list<ConfigMap>(ConfigMap, { namespace: live.namespace })
+  const { items, metadata } = await client.list(ConfigMap, { namespace: live.namespace })
   const there = items.find(({ metadata: { name } }) => name === live.name)
   if (there) return there.data
   const { resourceVersion } = metadata
   const watched = { namespace: live.namespace, resourceVersion, signal: stop.signal }
-  for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, watched)) {
+  for await (const { type, object } of client.watch(ConfigMap, watched)) {
     if (type !== 'ADDED' || object.metadata.name !== live.name) continue
     return object.data
   }
   return undefined
 }
 
-/** The token of a kubeconfig, shown to a cluster. */
+/** Uses the token of a kubeconfig on a cluster. */
 async function attempt(kubeconfig: string, to: Cluster, file: string): Promise<unknown> {
   const { users } = JSON.parse(kubeconfig) as {
     readonly users: readonly { readonly user: { readonly token: string } }[]

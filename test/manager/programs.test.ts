@@ -1,7 +1,7 @@
 /**
- * A program in another language that `muster.yaml` names, hosted by two replicas of `muster run` beside operators in
- * TypeScript: it follows changes, is replaced, hangs, misbehaves, and survives the death of its manager. On the embedded
- * server in `npm test`, on a real one in `npm run test:real`.
+ * A program in another language in `muster.yaml`, hosted by two replicas of `muster run` beside operators in
+ * TypeScript: it follows changes, is replaced, hangs, misbehaves, and survives the crash of its manager. On the
+ * embedded server in `npm test`, on a real one in `npm run test:real`.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,14 +15,14 @@ import { systemClock } from '../../src/clock/system-clock.ts'
 import { networkTrouble } from '../../src/contract/external/program.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { createWaiting, type Ground, openGround } from './ground.ts'
-import { part, type Part } from './operators.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
+import { resourceOf, type TypedResource } from '../../src/kube/typed-resource.ts'
+import { createWaiters, type ProcessEnvironment, openProcessEnvironment } from './process-environment.ts'
+import { part, type SizedOperator } from './operators.ts'
 
 const suffix = Math.floor(performance.timeOrigin).toString(36)
 const namespace = `programs-${suffix}`
-const parts: readonly Part[] = [part(0, `p${suffix}`), part(1, `p${suffix}`)]
+const parts: readonly SizedOperator[] = [part(0, `p${suffix}`), part(1, `p${suffix}`)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
 const hostile = fileURLToPath(new URL('../contract/hostile-operator.sh', import.meta.url))
@@ -34,21 +34,21 @@ const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'R
 interface Replica {
   readonly process: ChildProcess
   readonly lines: JsonObject[]
-  /** The operators that it has started and not ended. */
+  /** The operators that it has started and not stopped. */
   readonly hosted: Set<string>
 }
 
-let ground: Ground
+let environment: ProcessEnvironment
 let folder: string
 let kubeconfig: string
 let client: Client
 let original: string
-/** Whether this machine can take a network away. */
+/** Whether this machine supports network isolation. */
 let isCut: boolean
-/** Every write of what is made here, in order: `answer=3 for us`, `a-0=2`. */
+/** Every write of the objects here, in order: `answer=3 for us`, `a-0=2`. */
 const written: string[] = []
 const replicas: Replica[] = []
-const waiting = createWaiting()
+const waiting = createWaiters()
 const { notice } = waiting
 
 const until = (holds: () => boolean, what: string): Promise<void> =>
@@ -60,7 +60,7 @@ const hasWritten = (...all: readonly string[]): Promise<void> =>
 async function configure(more: JsonObject = {}, others: JsonObject = {}): Promise<void> {
   const lease = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' }
   const module = path.join(folder, 'operators.ts')
-  // What its script starts, beside what the system has.
+  // The programs that its script starts, besides those of the system.
   const readable = [process.execPath, './innocent.sh']
   const value = {
     sharding: { enabled: true, group: namespace, namespace, ...lease },
@@ -84,7 +84,7 @@ async function configure(more: JsonObject = {}, others: JsonObject = {}): Promis
   await writeFile(path.join(folder, 'muster.yaml'), JSON.stringify(value, undefined, 2))
 }
 
-/** Another version of the program, put in the place of the one there is. */
+/** Replaces the program with another version. */
 async function replaceProgram(change: (text: string) => string): Promise<void> {
   const file = path.join(folder, 'shell.sh')
   await writeFile(`${file}.new`, change(original), { mode: 0o755 })
@@ -95,15 +95,15 @@ const hanging = (text: string): string => text.replace('set -eu', 'set -eu\nHOST
 
 function replica(): Replica {
   const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', kubeconfig]
-  // Who is killed leaves what it laid out for its programs.
+  // A killed manager leaves the input directories of its programs.
   const env = { ...process.env, TMPDIR: folder }
   const child = spawn(process.execPath, words, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   const one: Replica = { process: child, lines: [], hosted: new Set() }
   createInterface({ input: child.stderr }).on('line', (text) => {
     const line = text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text }
     one.lines.push(line)
-    if (line['started'] === true) one.hosted.add(line['operator'] as string)
-    if (line['ended'] === true) one.hosted.delete(line['operator'] as string)
+    if (line['msg'] === 'Operator started') one.hosted.add(line['operator'] as string)
+    if (line['msg'] === 'Operator stopped') one.hosted.delete(line['operator'] as string)
     notice()
   })
   replicas.push(one)
@@ -131,8 +131,8 @@ const resize = (size: number): Promise<unknown> =>
 
 beforeAll(async () => {
   isCut = (await networkTrouble(systemClock)) === undefined
-  ground = await openGround(namespace, parts)
-  ;({ folder, kubeconfig, client } = ground)
+  environment = await openProcessEnvironment(namespace, parts)
+  ;({ folder, kubeconfig, client } = environment)
   const exports = parts.map((_, index) => `export const part${index} = part(${index}, 'p${suffix}')\n`)
   await writeFile(path.join(folder, 'operators.ts'), `import { part } from './parts.ts'\n${exports.join('')}`)
   original = (await readFile(shell, 'utf8')).replaceAll('shop', namespace)
@@ -143,7 +143,7 @@ beforeAll(async () => {
   }
   await wish(1)
   await configure()
-  ground.follow(({ metadata: { name = '', ownerReferences }, data = {} }) => {
+  environment.follow(({ metadata: { name, ownerReferences }, data = {} }) => {
     const { size, amount, for: whom, network, as, cluster, elsewhere } = data
     if (name === 'answer') written.push(`answer=${amount} for ${whom}${network === undefined ? '' : `, ${network}`}`)
     else if (name === 'live') written.push(`live=${cluster} as ${as}, ${elsewhere}`)
@@ -154,11 +154,11 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { process: child } of replicas) child.kill('SIGKILL')
-  await ground.close()
+  await environment.close()
 }, 60_000)
 
-describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
-  it('is hosted beside operators in TypeScript, by one of two replicas, and follows changes', async () => {
+describe('a program in muster.yaml', { timeout: 60_000 }, () => {
+  it('is hosted beside operators in TypeScript by one of two replicas, and follows changes', async () => {
     const [one, other] = [replica(), replica()]
     await hasWritten('answer=1 for us', 'a-0=1', 'a-1=1')
     await until(() => one.hosted.size + other.hosted.size === 3, 'each operator is hosted once')
@@ -167,18 +167,18 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     expect(answers()).toEqual(['answer=1 for us', 'answer=2 for us'])
   })
 
-  it('is reconfigured and replaced while the others run', async () => {
+  it('is reconfigured and replaced while the others keep running', async () => {
     await replaceProgram((text) => text.replace('for: ${WHO:-nobody}', 'for: ${WHO:-nobody} anew'))
     await hasWritten('answer=2 for us anew')
-    await hasTold('"replaced":true')
+    await hasTold('Operator program replaced')
     await replaceProgram((text) => text)
     await configure({ env: { WHO: 'them', NODE: process.execPath } })
     await hasWritten('answer=2 for them')
-    // What stands in an environment may be secret.
+    // Values of an environment may be secret.
     expect(JSON.stringify(told())).not.toContain('them')
   })
 
-  it('has no network, where that can be had', async () => {
+  it('has no network where the sandbox is available', async () => {
     const [, port] = /server: .*:(\d+)/.exec(await readFile(kubeconfig, 'utf8')) ?? []
     const probe = `"$NODE" -e 'require("node:net").connect(${port}, "127.0.0.1").on("connect", () => { console.log("reached"); process.exit() }).on("error", () => console.log("cut"))'`
     await replaceProgram((text) => text.replace('  amount:', `  network: $(${probe})\n  amount:`))
@@ -186,7 +186,7 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     expect(answers().at(-1)).toBe(`answer=2 for them, ${isCut ? 'cut' : 'reached'}`)
   })
 
-  it('that runs live reaches the user-workload cluster as its own account, and nothing that is not listed', async () => {
+  it('in live mode reaches the user-workload cluster as its own account, and no unlisted origin', async () => {
     const account = { name: 'live', namespace }
     const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'live' }
     await client.create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account })
@@ -208,7 +208,7 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
       identity: { serviceAccount: `${namespace}/live` },
     }
     await configure({ env: { WHO: 'them', NODE: process.execPath } }, { live })
-    // Without walls there is no proxy that it could ask.
+    // Without the sandbox there is no proxy.
     if (isCut) await until(() => written.some((one) => one.startsWith('live')), 'it has been outside')
     const lively = isCut ? [`live=200 as system:serviceaccount:${namespace}:live, 403`] : []
     expect(written.filter((one) => one.startsWith('live'))).toEqual(lively)
@@ -216,7 +216,7 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     await configure({ env: { WHO: 'them', NODE: process.execPath } })
   })
 
-  it('is ended when it hangs, and the others go on meanwhile', async () => {
+  it('is killed when it hangs, while the others keep running', async () => {
     await replaceProgram(hanging)
     await hasTold('it did not end within 3000 ms')
     await resize(3)
@@ -224,10 +224,10 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     expect(replicas.map(({ process: child }) => child.exitCode)).toEqual([null, null])
   })
 
-  it('has nothing applied when its output is hostile, and that is a finding', async () => {
+  it('with hostile output has nothing applied and gets a finding', async () => {
     const before = answers()
     const gone = (await readFile(hostile, 'utf8')).replaceAll('shop', namespace)
-    // What it wants beside, it does from now on as the wish says.
+    // From now on its ConfigMap selects the additional output.
     const cases = [
       ['escaping-name', 'refusedOutput', 'bad-body-x.yaml: its name \\"../../../secrets/other\\" must not contain'],
       ['escaping-subresource', 'refusedOutput', 'bad-body-x.yaml: \\"../../secrets/other\\" is no subresource'],
@@ -257,11 +257,11 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     await wish(3)
     await hasWritten('answer=3 for them')
     await replaceProgram((text) => text)
-    // The innocent part of none of them came later, either.
+    // The valid parts were not applied later either.
     expect(answers()).toEqual([...before, 'answer=3 for them'])
   })
 
-  it('goes on when its manager is killed, and no write is lost or doubled', async () => {
+  it('continues when its manager is killed, without lost or duplicate writes', async () => {
     const at = answers().length
     const owner = replicas.find(({ hosted }) => hosted.has('shell'))!
     const other = replicas.find((one) => one !== owner)!

@@ -1,7 +1,7 @@
 /**
- * An operator in the manager's own thread goes into a loop without an end. The process ends by itself and says who it was;
- * from then on that operator is kept apart, by whoever is started next and by the replica that takes over, until it is mended.
- * On the embedded server in `npm test`, on a real one in `npm run test:real`.
+ * An operator in the manager's own thread enters an endless loop. The process ends itself and reports the operator;
+ * from then on that operator is isolated, by the next process and by the replica that takes over, until it is fixed. On
+ * the embedded server in `npm test`, on a real one in `npm run test:real`.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,17 +13,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { createWaiting, type Ground, openGround } from './ground.ts'
-import { looping, part, type Part } from './operators.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
+import { resourceOf, type TypedResource } from '../../src/kube/typed-resource.ts'
+import { createWaiters, type ProcessEnvironment, openProcessEnvironment } from './process-environment.ts'
+import { looping, part, type SizedOperator } from './operators.ts'
 
-/** The one that loops for CRs of size 13. */
+/** The operator that loops for CRs of size 13. */
 const mad = 2
 const deadly = 13
 const suffix = `w${Math.floor(performance.timeOrigin).toString(36)}`
 const namespace = `watchdog-${suffix}`
-const operators: readonly Part[] = [part(0, suffix), part(1, suffix), looping(mad, suffix)]
+const operators: readonly SizedOperator[] = [part(0, suffix), part(1, suffix), looping(mad, suffix)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const Event: TypedResource<UntypedObject> = resourceOf('v1', 'Event')
 const record = { name: 'muster-quarantine', namespace }
@@ -34,13 +34,13 @@ interface Running {
   readonly ended: Promise<NodeJS.Signals | null>
 }
 
-let ground: Ground
+let environment: ProcessEnvironment
 let folder: string
 let kubeconfig: string
 let client: Client
 const written = new Set<string>()
 const all: Running[] = []
-const { notice, until } = createWaiting()
+const { notice, until } = createWaiters()
 
 async function configure(more: JsonObject = {}): Promise<void> {
   const sections = operators.map(({ name }, index) => [
@@ -78,7 +78,8 @@ function run(access = kubeconfig): Running {
 
 const said = ({ lines }: Running, what: JsonObject): JsonObject | undefined =>
   lines.find((line) => Object.entries(what).every(([name, value]) => line[name] === value))
-const isUp = (one: Running): boolean => operators.every(({ name }) => said(one, { operator: name, started: true }))
+const isUp = (one: Running): boolean =>
+  operators.every(({ name }) => said(one, { operator: name, msg: 'Operator started' }))
 const tail = ({ lines }: Running): string =>
   lines
     .slice(-6)
@@ -89,7 +90,7 @@ async function resize(index: number, name: string, size: number): Promise<void> 
   await client.patch(operators[index]!.own, { name, namespace }, { spec: { size } }, { type: 'merge' })
 }
 
-/** Every operator but the mad one writes what it is told; and so does that one, for its other CR. */
+/** Every other operator writes as desired, and so does the looping one for its other CR. */
 async function expectWork(one: Running, size: number): Promise<void> {
   await Promise.all([resize(0, 'a', size), resize(1, 'a', size), resize(mad, 'b', size)])
   await until(
@@ -109,15 +110,15 @@ async function forgive(): Promise<void> {
 }
 
 beforeAll(async () => {
-  ground = await openGround(namespace, operators)
-  ;({ folder, kubeconfig, client } = ground)
+  environment = await openProcessEnvironment(namespace, operators)
+  ;({ folder, kubeconfig, client } = environment)
   await writeModule(false)
   for (const { own } of operators) {
     for (const name of ['a', 'b']) {
       await client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
     }
   }
-  ground.follow(({ metadata, data }) => {
+  environment.follow(({ metadata, data }) => {
     written.add(`${metadata.name}=${data?.['size']}`)
     notice()
   })
@@ -125,14 +126,14 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { process: child } of all) child.kill('SIGKILL')
-  await ground.close()
+  await environment.close()
 }, 60_000)
 
 const patience = { timeout: 90_000 }
 const culprit = { operator: `part-${mad}`, key: `${namespace}/a` }
 
-describe('an operator that never gives the thread back', () => {
-  it('ends its manager, which names it and where it was, and leaves a record', patience, async () => {
+describe('an operator that blocks the event loop', () => {
+  it('ends its manager, which reports the operator and the stack and records both', patience, async () => {
     await configure()
     const one = run()
     await until(
@@ -144,14 +145,14 @@ describe('an operator that never gives the thread back', () => {
     const told = one.lines.find((line) => line['heldSeconds'] !== undefined)
     expect(told).toMatchObject({ ...culprit, level: 'error', controller: `part${mad}`, heldSeconds: 1 })
     expect(told?.['line']).toMatch(/^parts\.ts:\d+/)
-    const { data = {} } = await client.get<ConfigMap>(ConfigMap, record)
+    const { data = {} } = await client.get(ConfigMap, record)
     const [[key, entry] = []] = Object.entries(data)
     expect(key).toMatch(new RegExp(`^part-${mad}\\.[0-9a-f]{16}$`))
     expect(JSON.parse(entry ?? '{}')).toMatchObject({ ...culprit, step: told?.['step'], or: [] })
   })
 
   it(
-    'is kept apart by the next: its loop is interrupted, its other CR and all others are served',
+    'is quarantined by the next manager: its loop is interrupted, its other CR and all other operators are served',
     patience,
     async () => {
       const one = run()
@@ -159,7 +160,7 @@ describe('an operator that never gives the thread back', () => {
         () => isUp(one),
         () => tail(one),
       )
-      expect(said(one, { operator: culprit.operator, finding: 'quarantined' })?.['message']).toContain('level worker')
+      expect(said(one, { operator: culprit.operator, finding: 'quarantined' })?.['msg']).toContain('level worker')
       await until(
         () => said(one, { ...culprit, outcome: 'failed', reason: 'ReconcileTimeout' }) !== undefined,
         () => tail(one),
@@ -171,7 +172,7 @@ describe('an operator that never gives the thread back', () => {
     },
   )
 
-  it('stops the leader, and not the one that stands by and takes over', patience, async () => {
+  it('stops the leader, but not the standby that takes over', patience, async () => {
     await forgive()
     const lease = { leaseDuration: '6s', renewDeadline: '4s', retryPeriod: '500ms' }
     const leaderElection = { leaderElect: true, resourceName: 'watchdog', resourceNamespace: namespace, ...lease }
@@ -195,7 +196,7 @@ describe('an operator that never gives the thread back', () => {
     await end(heir)
   })
 
-  it('is free again when its module is mended', patience, async () => {
+  it('leaves quarantine when its module changes', patience, async () => {
     await configure()
     await writeModule(true)
     const one = run()
@@ -207,7 +208,7 @@ describe('an operator that never gives the thread back', () => {
     await end(one)
   })
 
-  it('ends its manager all the same where nobody can be told', patience, async () => {
+  it('ends its manager even if the API server is unavailable', patience, async () => {
     await forgive()
     await writeModule(false)
     await configure()
@@ -223,9 +224,7 @@ describe('an operator that never gives the thread back', () => {
     await resize(mad, 'a', deadly)
     expect(await one.ended).toBe('SIGKILL')
     expect(one.lines.find((line) => line['heldSeconds'] !== undefined)).toMatchObject(culprit)
-    expect(
-      one.lines.some(({ problem }) => typeof problem === 'string' && problem.includes('could not be recorded')),
-    ).toBe(true)
+    expect(one.lines.some(({ msg }) => typeof msg === 'string' && msg.includes('was not quarantined'))).toBe(true)
     await resize(mad, 'a', 1)
   })
 })

@@ -4,7 +4,7 @@ import { applyObject, updateObject } from '../../src/kube/apply/apply.ts'
 import { ApplyConflict } from '../../src/kube/apply/conflict.ts'
 import { type FieldSet, fieldSet } from '../../src/kube/apply/field-set.ts'
 import { builtinDefinitions, builtinSchema } from '../../src/kube/builtin.ts'
-import { isMusterError } from '../../src/kube/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
 import { type Json, type JsonObject, isJsonObject } from '../../src/kube/json.ts'
 import { kindOf } from '../../src/kube/kind.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../../src/kube/object.ts'
@@ -30,19 +30,19 @@ const updates = situations.filter(({ step }) => !isApply(step) && !step.refusal)
 const applies = situations.filter(({ step }) => isApply(step))
 
 describe('server-side apply', () => {
-  it('an update leaves the owners that the server records', () => {
+  it('an update has the field owners of the server', () => {
     expect(updates.length).toBeGreaterThan(30)
     expect(
       differences(
         updates,
         (situation) => ownersOf(updateObject({ ...writeOptions(situation), updated: updatedObject(situation) })),
         ({ step }) => step.managedFields as unknown as Json,
-        { 'pod-status, step 1': 'what admission adds to an object that is created belongs to nobody' },
+        { 'pod-status, step 1': 'what admission adds to an object that is created belongs to no field manager' },
       ),
     ).toEqual([])
   })
 
-  it('an apply leaves the owners that the server records', () => {
+  it('an apply has the field owners of the server', () => {
     const accepted = applies.filter(({ step }) => !step.refusal)
     expect(accepted.length).toBeGreaterThan(100)
     expect(
@@ -54,7 +54,7 @@ describe('server-side apply', () => {
     ).toEqual([])
   })
 
-  it('an apply leads to the object that the server has', () => {
+  it('an apply results in the object of the server', () => {
     const accepted = applies.filter(({ step }) => !step.refusal)
     expect(
       differences(
@@ -69,13 +69,13 @@ describe('server-side apply', () => {
           'default-is-nobodys, step 4': 'the server puts a default back where a value was removed',
           'deployment-resources, step 3': 'the server writes quantities in their canonical form',
           'pod-tolerations-and-volumes, step 2': 'admission adds tolerations of its own',
-          'deployment-status, step 3': 'the server writes times that nobody set as null',
+          'deployment-status, step 3': 'the server writes unset times as null',
         },
       ),
     ).toEqual([])
   })
 
-  it('an apply conflicts as on the server, in its very words', () => {
+  it('an apply conflicts as on the server, with the same message', () => {
     const conflicts = applies.filter(({ step }) => step.refusal?.status === 409)
     expect(conflicts.length).toBeGreaterThan(20)
     expect(
@@ -95,7 +95,7 @@ describe('server-side apply', () => {
     ).toEqual([])
   })
 
-  it('what does not fit the schema is refused as on the server', () => {
+  it('an object that does not match the schema is rejected as on the server', () => {
     const refused = applies.filter(({ step }) => step.refusal && [400, 500].includes(step.refusal.status))
     expect(refused.length).toBeGreaterThan(10)
     expect(

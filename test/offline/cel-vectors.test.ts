@@ -1,8 +1,8 @@
 /** CEL expressions as a real API server compiles and evaluates them. */
 import { describe, expect, it } from 'vitest'
 import { compileCel } from '../../src/kube/cel/compile.ts'
-import { celTypeOfSchema } from '../../src/kube/cel/environment.ts'
-import { CelCompileError, CelRuntimeError } from '../../src/kube/cel/error.ts'
+import { celTypeOfSchema } from '../../src/kube/cel/check/environment.ts'
+import { CelCompileError, CelRuntimeError } from '../../src/kube/cel/value/error.ts'
 import type { CelProgram } from '../../src/kube/cel/compile.ts'
 import { type CelVector, celSelf, celSelfSchema } from '../vectors/cases/cel.ts'
 import { readVectors } from '../vectors/read.ts'
@@ -48,7 +48,7 @@ const known: Readonly<Record<string, string>> = {
 }
 
 describe('CEL expressions', () => {
-  it('compile, fail and answer as on the server', () => {
+  it('compile, fail and evaluate as on the server', () => {
     const differing = vectors.filter(({ name, ...server }) => {
       const ours = answerOf(name)
       // Where the server could not write the value, it wrote neither part.

@@ -13,7 +13,9 @@ function handshake(serving: PemPair, trusted: CertificateAuthority, client?: Pem
   const listener = createServer(
     { ...serving, ca: trusted.cert, requestCert: true, rejectUnauthorized: false },
     (socket) => {
-      const { CN, O } = socket.getPeerCertificate().subject ?? {}
+      // A client that rejects the certificate may be gone by now: what counts is the error that it saw.
+      socket.on('error', () => undefined)
+      const { CN, O } = socket.getPeerCertificate()?.subject ?? {}
       socket.end(socket.authorized ? `${[CN].flat().join()}/${[O].flat().join()}` : 'anonymous')
     },
   )
@@ -23,18 +25,21 @@ function handshake(serving: PemPair, trusted: CertificateAuthority, client?: Pem
     socket.setEncoding('utf8')
     socket.on('data', (who: string) => resolve(`ok ${who}`))
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
-    socket.on('close', () => listener.close())
+    socket.on('close', () => {
+      resolve('closed without an answer')
+      listener.close()
+    })
   })
   return promise
 }
 
-describe('certificates made for tests', () => {
-  it('are trusted by whoever trusts their authority, and carry user and groups', async () => {
+describe('test certificates', () => {
+  it('are trusted by clients of their authority, and carry user and groups', async () => {
     const client = ca.issue({ commonName: 'alice', organizations: ['one', 'two'] })
     expect(await handshake(ca.issue(server), ca, client)).toBe('ok alice/one,two')
   })
 
-  it('are refused when expired, not yet valid, for another name, or of another authority', async () => {
+  it('are rejected when expired, not yet valid, for another name, or of another authority', async () => {
     const [past, future] = [new Date('2020-01-01'), new Date('2060-01-01')]
     expect(await handshake(ca.issue({ ...server, notBefore: new Date('2019-01-01'), notAfter: past }), ca)).toBe(
       'CERT_HAS_EXPIRED',
@@ -46,7 +51,7 @@ describe('certificates made for tests', () => {
     expect(await handshake(makeCa().issue(server), ca)).toMatch(/UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED/)
   })
 
-  it('are written as the standard asks: names, addresses and dates survive', () => {
+  it('are encoded as specified: names, addresses and dates round-trip', () => {
     const issued = ca.issue({
       ...server,
       ips: ['10.1.2.3', '2001:db8::1', '::'],

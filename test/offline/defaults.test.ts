@@ -5,7 +5,7 @@ import { documentedDefaults } from './documented-defaults.ts'
 describe('documented defaults', () => {
   const defaults = documentedDefaults(path.resolve(import.meta.dirname, '../..'))
 
-  it('are those of the code', () => {
+  it('match the code', () => {
     const wrong = defaults.filter(({ documented, stated }) => stated.some((value) => value !== documented))
     const texts = wrong.map(
       ({ where, documented, stated }) => `${where}: documented ${documented}, stated ${stated.join(', ')}`,

@@ -1,5 +1,5 @@
 /** Where we and the recorded server disagree, one readable line each; an empty list is what every suite wants. */
-import { isMusterError } from '../../src/kube/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
 import { type Json, equalJson, isJsonObject, stringifyJson } from '../../src/kube/json.ts'
 import type { Vector } from '../vectors/read.ts'
 

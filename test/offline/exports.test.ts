@@ -19,7 +19,7 @@ function exportsOf(file: string): ReadonlySet<string> {
 function sources(): readonly string[] {
   return globSync('src/**/*.ts', {
     cwd: root,
-    exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/mischief/*'],
+    exclude: ['src/**/*.test.ts', 'src/**/index.ts', 'src/**/misbehaving-guest/*'],
   })
     .map((file) => file.split(path.sep).join('/'))
     .filter((file) => !generated.test(file))

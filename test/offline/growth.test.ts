@@ -39,27 +39,27 @@ function* sample(all: readonly Field[], count: number): Generator<Shape> {
 const timeout = 3_600_000
 
 describe('the time of a request', { timeout }, () => {
-  it.each(knownShapes)('grows with $name', async (shape) => {
+  it.each(knownShapes)('is linear in $name', async (shape) => {
     expect(await growthProblem(shape, send)).toBeUndefined()
   })
 
-  it('grows with each way to make a request long', async () => {
+  it('is linear in the length of a request, however it is made long', async () => {
     expect(await problemsOf(otherShapes)).toStrictEqual([])
   })
 
-  it('grows with objects of custom kinds', async () => {
+  it('is linear in objects of custom kinds', async () => {
     expect(await problemsOf(customShapes)).toStrictEqual([])
   })
 
   const all = fields()
 
-  it('grows with the texts of all kinds', async () => {
+  it('is linear in the strings of all kinds', async () => {
     const texts = all.filter(({ type }) => type === 'text')
     expect(texts.length).toBeGreaterThan(500)
     expect(await problemsOf(sample(texts, 80))).toStrictEqual([])
   })
 
-  it('grows with the lists and maps of all kinds', async () => {
+  it('is linear in the lists and maps of all kinds', async () => {
     const lists = all.filter(({ type }) => type !== 'text')
     expect(lists.length).toBeGreaterThan(200)
     expect(await problemsOf(sample(lists, 15))).toStrictEqual([])

@@ -1,17 +1,13 @@
 /** Which names a real API server accepts, place by place. */
 import { describe, expect, it } from 'vitest'
-import { seededRandom } from '../../src/clock/random.ts'
 import {
   type NameCheck,
-  checkAnnotationKey,
   checkDnsLabel,
   checkDnsSubdomain,
   checkLabelValue,
   checkPathSegment,
-  checkPrefix,
   checkQualifiedName,
-  generateName,
-} from '../../src/kube/name.ts'
+} from '../../src/kube/meta/name.ts'
 import type { NamePlace, NameVector } from '../vectors/cases/names.ts'
 import { readVectors } from '../vectors/read.ts'
 import { differences } from './differences.ts'
@@ -23,14 +19,8 @@ const checks: Readonly<Partial<Record<NamePlace, NameCheck>>> = {
   label1123: checkDnsLabel,
   service: checkDnsLabel,
   pathSegment: checkPathSegment,
-  // The prefix itself, and then the name made from it, must be well formed.
-  generateName: (text) => [
-    ...checkPrefix(checkDnsSubdomain)(text),
-    ...checkDnsSubdomain(generateName(text, seededRandom(1))),
-  ],
   labelKey: checkQualifiedName,
   labelValue: checkLabelValue,
-  annotationKey: checkAnnotationKey,
 }
 
 describe('names', () => {

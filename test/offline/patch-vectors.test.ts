@@ -1,12 +1,12 @@
 /** Patches applied to the server's own objects lead to the server's own results. */
 import { describe, expect, it } from 'vitest'
 import { builtinDefinitions, builtinSchema } from '../../src/kube/builtin.ts'
-import { applyJsonPatch, parseJsonPatch } from '../../src/kube/json-patch.ts'
+import { applyJsonPatch, parseJsonPatch } from '../../src/kube/patch/json-patch.ts'
 import { type Json, type JsonObject, isJsonObject } from '../../src/kube/json.ts'
 import { kindOf } from '../../src/kube/kind.ts'
-import { applyMergePatch } from '../../src/kube/merge-patch.ts'
+import { applyMergePatch } from '../../src/kube/patch/merge-patch.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { applyStrategicMerge } from '../../src/kube/strategic-merge.ts'
+import { applyStrategicMerge } from '../../src/kube/patch/strategic-merge.ts'
 import type { PatchVector, PatchedObject, PatchedObjectVector } from '../vectors/cases/patches.ts'
 import { readVectors } from '../vectors/read.ts'
 import { differences } from './differences.ts'
@@ -28,7 +28,7 @@ const merge = await readVectors<PatchVector>('merge-patches')
 const strategic = await readVectors<PatchVector>('strategic-patches')
 
 describe('patches', () => {
-  it('JSON patch does what the server does', () => {
+  it('JSON patch matches the server', () => {
     const patch = (vector: PatchVector): Json => applyJsonPatch(before(vector), parseJsonPatch(vector.patch))
     const known = {
       'doc: null for a patch': 'the server takes null for an empty list; we take it for a mistake',
@@ -38,7 +38,7 @@ describe('patches', () => {
     expect(differences(json.vectors.filter(decided), patch, ({ result }) => result, known)).toEqual([])
   })
 
-  it('JSON merge patch does what the server does', () => {
+  it('JSON merge patch matches the server', () => {
     const patch = (vector: PatchVector): Json => applyMergePatch(before(vector), vector.patch)
     const anything = 'RFC 7386 lets anything replace a document; the server takes objects alone'
     const known = {
@@ -52,7 +52,7 @@ describe('patches', () => {
     expect(differences(merge.vectors.filter(decided), patch, ({ result }) => result, known)).toEqual([])
   })
 
-  it('strategic merge patch does what the server does', () => {
+  it('strategic merge patch matches the server', () => {
     const patch = (vector: PatchVector): Json | undefined => {
       const object = before(vector)
       const schema = builtinSchema(kindOf(object as unknown as KubeObject))

@@ -12,13 +12,13 @@ import { readVectors } from '../vectors/read.ts'
 
 const { vectors } = await readVectors<ProtobufVector>('protobuf')
 
-describe('an object that a real server sent both ways', () => {
-  it('is of every kind that was asked for', () => expect(vectors.length).toBeGreaterThan(45))
+describe('an object recorded as JSON and protobuf', () => {
+  it('exists for every requested kind', () => expect(vectors.length).toBeGreaterThan(45))
 
   for (const { name, object, protobuf } of vectors) {
     const bytes = Buffer.from(protobuf, 'base64')
-    it(`${name} reads as its JSON`, () => expect(decodeProtobuf(bytes)).toEqual(asSent(object)))
-    it(`${name} is written as its bytes`, () => {
+    it(`${name} decodes to its JSON`, () => expect(decodeProtobuf(bytes)).toEqual(asSent(object)))
+    it(`${name} encodes to its bytes`, () => {
       expect(Buffer.from(encodeProtobuf(object as JsonObject)!).toString('base64')).toBe(protobuf)
     })
   }
@@ -46,9 +46,9 @@ describe.each([golden].filter(existsSync))('the round-trip data of Kubernetes', 
     .map((file) => file.slice(0, -3))
     .filter((name) => decodeProtobuf(read(name, 'pb')) !== undefined)
 
-  it('covers the kinds that are served', () => expect(names.length).toBeGreaterThan(100))
+  it('covers the served kinds', () => expect(names.length).toBeGreaterThan(100))
 
-  it('is read as its JSON and written as its bytes', () => {
+  it('decodes to its JSON and encodes to its bytes', () => {
     const different = names.filter((name) => {
       const [bytes, object] = [read(name, 'pb'), parseJson(read(name, 'json').toString())]
       const written = encodeProtobuf(object as JsonObject)

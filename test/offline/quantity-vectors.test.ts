@@ -9,7 +9,7 @@ import {
   signOfQuantity,
   storedQuantity,
   subtractQuantities,
-} from '../../src/kube/quantity.ts'
+} from '../../src/kube/units/quantity.ts'
 import type {
   QuantityArithmeticVector,
   QuantityOrderVector,
@@ -25,7 +25,7 @@ const arithmetic = await readVectors<QuantityArithmeticVector>('quantity-arithme
 const totals = await readVectors<QuantityTotalVector>('quantity-totals')
 
 describe('quantities', () => {
-  it('are accepted, refused and written back as the server does', () => {
+  it('are accepted, rejected and formatted as on the server', () => {
     const known = { '"1000E"': 'the server loses three digits: it knows no suffix for 10^21' }
     expect(
       differences(
@@ -37,7 +37,7 @@ describe('quantities', () => {
     ).toEqual([])
   })
 
-  it('have the sign that the server sees', () => {
+  it('have the same sign as on the server', () => {
     const read = vectors.filter(({ cel }) => cel)
     expect(
       differences(
@@ -48,7 +48,7 @@ describe('quantities', () => {
     ).toEqual([])
   })
 
-  it('are the integers that the server sees', () => {
+  it('convert to the same integers as on the server', () => {
     // The server calls an integer what it keeps in 64 bits, which is not quite the same: 1Pi is none to it.
     const integers = vectors.filter(({ cel }) => cel && cel.integer !== null)
     expect(integers.length).toBeGreaterThan(50)
@@ -86,7 +86,7 @@ describe('quantities', () => {
     ).toEqual([])
   })
 
-  it('are written, when summed, as the server writes a total', () => {
+  it('are formatted as totals as on the server', () => {
     expect(
       differences(
         totals.vectors,

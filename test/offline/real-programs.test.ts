@@ -24,10 +24,18 @@ function importedBy(file: string, found = new Set<string>()): ReadonlySet<string
 }
 
 describe('the programs of real suites', () => {
-  it('are known to be needed by every suite that imports where they come from', () => {
+  it('are declared for every suite that imports their sources', () => {
     const sources: Readonly<Record<string, string>> = {
       kubectl: 'realKubectl',
+      helm: 'realHelm',
+      kustomize: 'realKustomize',
+      registry: 'realRegistry',
+      'helm-engine': 'realHelmEngine',
       redis: 'realRedis',
+      'the suites of controller-runtime': 'controllerRuntimeSuites',
+      'projects in Python, Java and Rust': 'languageProjects',
+      'buildah, runc and an image of Node': 'realContainers',
+      promtool: 'realPromtool',
       chromium: 'realChromium',
     }
     expect(realPrograms.map(({ name }) => name)).toEqual(Object.keys(sources))
@@ -60,7 +68,7 @@ describe('the programs of real suites', () => {
     return lines
   }
 
-  it('are there before the first test: all of them, or those that the chosen suites need', async () => {
+  it('are installed before the first test: all of them, or those of the chosen suites', async () => {
     const programs = [program('one'), program('two')]
     expect(await prepare([], programs)).toEqual(['kube-apiserver and etcd ready', 'one ready', 'two ready'])
     expect(provided).toEqual(['servers', 'one', 'two'])
@@ -68,7 +76,7 @@ describe('the programs of real suites', () => {
     expect(provided).toEqual(['servers', 'two'])
   })
 
-  it('that cannot be had concern the suites that need them, and those are named', async () => {
+  it('that are unavailable fail the suites that need them, by name', async () => {
     const broken = program('one', () => Promise.reject(new Error('no network')))
     const lines = await prepare([], [broken, program('two')])
     expect(lines[1]).toMatch(/^one cannot be had, so that test\/real\/one\.test\.ts will fail: .*no network/)

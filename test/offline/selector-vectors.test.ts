@@ -1,6 +1,6 @@
 /** What selectors choose, as recorded from a real API server. */
 import { describe, expect, it } from 'vitest'
-import { matchFields, matchLabels, parseFields, parseLabels } from '../../src/kube/selector.ts'
+import { matchFields, matchLabels, parseFields, parseLabels } from '../../src/kube/selector/selector.ts'
 import { type SelectorVector, labelledObjects, selectedPods } from '../vectors/cases/selectors.ts'
 import { readVectors } from '../vectors/read.ts'
 import { differences } from './differences.ts'
@@ -9,7 +9,7 @@ const byLabel = await readVectors<SelectorVector>('label-selectors')
 const byField = await readVectors<SelectorVector>('field-selectors')
 
 describe('selectors', () => {
-  it('by label choose what the server chooses, and are refused where it refuses', () => {
+  it('by label select what the server selects, and are rejected where it rejects them', () => {
     const choose = ({ selector }: SelectorVector): string[] => {
       const parsed = parseLabels(selector)
       return Object.entries(labelledObjects)
@@ -20,7 +20,7 @@ describe('selectors', () => {
     expect(differences(byLabel.vectors, choose, ({ matches }) => matches)).toEqual([])
   })
 
-  it('by field choose what the server chooses, and are refused where they are malformed', () => {
+  it('by field select what the server selects, and are rejected where malformed', () => {
     const choose = ({ selector }: SelectorVector): string[] => {
       const parsed = parseFields(selector)
       return selectedPods

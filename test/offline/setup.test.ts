@@ -87,7 +87,7 @@ async function checkout(): Promise<Checkout> {
 }
 
 describe.skipIf(ownNode === undefined || process.platform === 'win32')('the first run in a checkout', () => {
-  it('says what is installed before it is, and a later one says nothing', async () => {
+  it('announces what is installed, and a later run prints nothing', async () => {
     const { folder, setUp, calls } = await checkout()
     const first = await setUp()
     expect(first.code).toBe(0)
@@ -107,7 +107,7 @@ describe.skipIf(ownNode === undefined || process.platform === 'win32')('the firs
     expect(await calls()).toHaveLength(2)
   })
 
-  it('says so again when something else is to be installed, and leaves the Node that is there', async () => {
+  it('announces a changed installation, and keeps the installed Node', async () => {
     const { folder, setUp, calls } = await checkout()
     await setUp()
     await writeFile(path.join(folder, 'package-lock.json'), '{"lockfileVersion":3,"version":2}')
@@ -117,7 +117,7 @@ describe.skipIf(ownNode === undefined || process.platform === 'win32')('the firs
     expect(await calls()).toHaveLength(3)
   })
 
-  it('installs the Node of a changed pin over the one of the earlier pin', async () => {
+  it('replaces the Node of an earlier pin', async () => {
     const { folder, pin, setUp, calls } = await checkout()
     await setUp()
     await pin('26.11.0')
@@ -147,7 +147,7 @@ describe.skipIf(ownNode === undefined || process.platform === 'win32')('the firs
     expect(stderr).not.toContain('npm in checkout')
   })
 
-  it('two at once install once', async () => {
+  it('two concurrent runs install once', async () => {
     const { setUp, calls } = await checkout()
     const both = await Promise.all([setUp(), setUp()])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
@@ -155,7 +155,7 @@ describe.skipIf(ownNode === undefined || process.platform === 'win32')('the firs
     expect(await calls()).toHaveLength(2)
   })
 
-  it('says where npm failed and what to do, and begins anew the next time', async () => {
+  it('says where npm failed and what to do, and starts over the next time', async () => {
     const { folder, setUp } = await checkout()
     const failed = await setUp({ FAILING: 'yes' })
     expect(failed.code).not.toBe(0)

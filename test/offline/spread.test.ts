@@ -16,17 +16,16 @@ const few: Readonly<Record<string, string>> = {
   'src/apiserver/discovery/openapi/v2.ts Object.assign': 'served groups',
   'src/apiserver/http/listener.ts serveHttp1': 'a tuple',
   'src/apiserver/http/listener.ts serveHttp2': 'a tuple',
-  'src/apiserver/kinds/event.ts of': 'our own names',
+  'src/apiserver/kinds/core/event.ts of': 'our own names',
   'src/apiserver/server/lazy-server.ts server.handle': 'a tuple',
   'src/kube/apply/conformance.ts problems.push': 'one problem',
   'src/kube/apply/managed-fields.ts fieldSet': 'our own names',
-  'src/kube/cel/address.ts bytes.push': 'the parts of an IPv4 address',
-  'src/kube/cel/named-format.ts problems.push': 'the few problems of a name',
-  'src/kube/cel/url.ts bytes.push': 'the bytes of a character',
+  'src/kube/cel/library/address.ts bytes.push': 'the parts of an IPv4 address',
+  'src/kube/cel/library/named-format.ts problems.push': 'the few problems of a name',
+  'src/kube/cel/library/url.ts bytes.push': 'the bytes of a character',
   'src/kube/json-path.ts found': 'a tuple',
   'src/kube/json-path.ts stepOf': 'a tuple',
-  'src/kube/strategic-diff.ts patch.push': 'the few entries of a field',
-  'src/kube/yaml-duplicates.ts Math.min': 'at most three',
+  'src/kube/yaml/yaml-duplicates.ts Math.min': 'at most three',
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -12,7 +12,7 @@ const playsAll = process.env['MUSTER_ALL_PLANS'] === '1'
 /** Commands that need a cluster. */
 const elsewhere = /^(?:kubectl|export|npx muster run) /
 
-it('the tutorial on operators holds, line by line', { timeout: playsAll ? 900_000 : 180_000 }, async () => {
+it('the tutorial on operators works, step by step', { timeout: playsAll ? 900_000 : 180_000 }, async () => {
   let folder = await emptyFolder()
   const written: string[] = []
   const ends: Ended[] = []

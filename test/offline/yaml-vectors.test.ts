@@ -1,7 +1,7 @@
 /** YAML as a real API server reads and writes it. */
 import { describe, expect, it } from 'vitest'
 import { type Json, type JsonObject, isJsonObject } from '../../src/kube/json.ts'
-import { readYaml, writeYaml } from '../../src/kube/yaml.ts'
+import { readYaml, writeYaml } from '../../src/kube/yaml/yaml.ts'
 import { type YamlOutputVector, type YamlVector, yamlValues } from '../vectors/cases/yaml.ts'
 import { readVectors } from '../vectors/read.ts'
 import { attempt, differences } from './differences.ts'
@@ -18,7 +18,7 @@ function asServerKeepsIt(value: Json): Json {
 }
 
 describe('YAML', () => {
-  it('is read as the server reads it', () => {
+  it('is parsed as on the server', () => {
     const first = 'the server reads the first document and is silent about more; we ask for exactly one'
     const known = {
       'scalar "\\"\\\\ud83d\\\\ude00\\""': 'we take a character in two escapes, as JSON does',
@@ -35,7 +35,7 @@ describe('YAML', () => {
     ).toEqual([])
   })
 
-  it('with a key that stands twice is refused when strict, as the server does', () => {
+  it('with a duplicate key is rejected when strict, as on the server', () => {
     const overriding = 'to state a merged key once more is what merging is for'
     const known = { merge: overriding, 'merge comes before own keys': overriding, 'merge of several': overriding }
     const accepted = vectors.filter(
@@ -45,7 +45,7 @@ describe('YAML', () => {
     expect(differences(accepted, refuses, ({ careless = false }) => careless, known)).toEqual([])
   })
 
-  it('that the server wrote is read as what it meant', () => {
+  it('written by the server is parsed to the original value', () => {
     const known = {
       '"\u0085"': 'the server writes the character as it is, and every reader takes it for the end of a line',
       [output.vectors.find(({ value }) => isJsonObject(value) && '<<' in value)?.name ?? '']:
@@ -55,11 +55,11 @@ describe('YAML', () => {
     expect(differences(output.vectors, read, ({ value }) => value, known)).toEqual([])
   })
 
-  it('that we write is read as what we meant', () => {
+  it('written by us is parsed to the original value', () => {
     for (const value of yamlValues) expect(readYaml(writeYaml(value))).toEqual(value)
   })
 
-  it('is written as the server writes it, but for style in unusual cases', () => {
+  it('is formatted as on the server, except for style in unusual cases', () => {
     const same = output.vectors.filter(({ value, yaml }) => writeYaml({ spec: { value } }) === yaml)
     expect(same.length).toBeGreaterThan(output.vectors.length * 0.8)
   })

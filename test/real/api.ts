@@ -33,7 +33,7 @@ export interface Api {
   close(): void
 }
 
-/** A connection of the administrator, by client certificate, or of whoever the token belongs to. */
+/** A connection of the administrator, by client certificate, or of the user of the token. */
 export function apiOf(access: Access & { readonly token?: string }): Api {
   const { token } = access
   const agent = new Agent({ keepAlive: true, maxSockets: 8, ca: access.ca, ...(token ? {} : access.admin) })

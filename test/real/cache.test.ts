@@ -88,7 +88,7 @@ const seen = ({ subscription }: Observer): readonly string[] =>
     .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
     .toSorted()
 
-/** What somebody who believed only the events would think is there. */
+/** The objects as a consumer knows them from the events alone. */
 const believed = ({ events }: Observer): readonly string[] => {
   const known = new Map<string, ConfigMap>()
   for (const { type, object } of events) {
@@ -99,7 +99,7 @@ const believed = ({ events }: Observer): readonly string[] => {
 }
 
 describe('the shared cache on a real server', () => {
-  it('streams the first list, follows changes, and reads own writes', { timeout: 60_000 }, async () => {
+  it('streams the initial list, follows changes, and reads own writes', { timeout: 60_000 }, async () => {
     await client.create(configMaps, configMap('first', { v: '1' }))
     const cache = createSharedCache({ client, reflector })
     const mine = observe(cache, 'me')
@@ -114,7 +114,7 @@ describe('the shared cache on a real server', () => {
     const object = { ...configMap('second', { v: '3' }), metadata: { name: 'second', namespace } }
     await writer.apply(configMaps, object, { fieldManager: 'me', force: true })
     expect(mine.subscription.get(ref)?.data).toEqual({ v: '3' })
-    // Somebody else's change, and a sign that everything before it has come.
+    // A change by another client: once its event arrives, all earlier events have arrived.
     await client.patch(configMaps, ref, { data: { foreign: 'yes' } }, { type: 'merge' })
     await mine.until(() => mine.subscription.get(ref)?.data?.['foreign'] === 'yes')
     expect(
@@ -131,7 +131,7 @@ describe('the shared cache on a real server', () => {
     cache.close()
   })
 
-  it('outlives kills, restarts, compaction and silence of the server', { timeout: 180_000 }, async () => {
+  it('survives kills, restarts, compaction and silence of the server', { timeout: 180_000 }, async () => {
     const cache = createSharedCache({ client, reflector })
     const watcher = observe(cache, 'watcher')
     await watcher.subscription.synced({ timeoutMs: 20_000 })
@@ -162,7 +162,7 @@ describe('the shared cache on a real server', () => {
     cache.close()
   })
 
-  it('believes a server that comes back with older data', { timeout: 180_000 }, async () => {
+  it('accepts the older data of a restored server', { timeout: 180_000 }, async () => {
     const cache = createSharedCache({ client, reflector })
     const snapshot = await cluster.snapshot()
     const watcher = observe(cache, 'watcher')

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Client, WatchEvent } from '../../src/client/client.ts'
 import { connect, type ConnectOptions } from '../../src/client/connect.ts'
 import { connectionFromKubeconfig } from '../../src/client/load-connection.ts'
-import { isMusterError } from '../../src/kube/errors.ts'
+import { clientErrors } from '../../src/client/errors.ts'
+import { isMusterError } from '../../src/kube/muster-error.ts'
 import type { Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 
@@ -120,7 +121,7 @@ describe('writes', () => {
     })
   })
 
-  it('leave nothing behind on a dry run', async () => {
+  it('have no effect as a dry run', async () => {
     const dry = await client.create(configMaps, configMap('dry'), { dryRun: true })
     expect(dry.metadata.uid).toBeTypeOf('string')
     expect(await failure(client.get(configMaps, { namespace, name: 'dry' }))).toMatchObject({ name: 'NotFound' })
@@ -129,7 +130,7 @@ describe('writes', () => {
     await client.get(configMaps, { namespace, name: 'wet' })
   })
 
-  it('validate fields as asked, and hand warnings on', async () => {
+  it('validate fields as requested, and return warnings', async () => {
     const odd = { ...configMap('odd'), datta: {} }
     expect(await failure(client.create(configMaps, odd, { fieldValidation: 'Strict' }))).toMatchObject({
       name: 'BadRequest',
@@ -139,13 +140,13 @@ describe('writes', () => {
     await client.create(configMaps, odd, { fieldValidation: 'Warn' })
     expect(warnings).toEqual(['unknown field "datta"'])
     await client.update(configMaps, odd, { fieldValidation: 'Ignore' })
-    // Nobody need look for it in what is applied: no built-in kind takes a field that it does not have.
+    // An apply needs no field validation: every built-in kind rejects an applied field that its schema lacks.
     const applied = client.apply(configMaps, odd, { fieldManager: 'kit', force: true, fieldValidation: 'Ignore' })
     expect(((await failure(applied)) as Error).message).toContain('field not declared in schema')
     expect(warnings).toHaveLength(1)
   })
 
-  it('take a name from the server', async () => {
+  it('accept a generated name', async () => {
     const made = await client.create(configMaps, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -168,8 +169,8 @@ describe('writes', () => {
   })
 })
 
-describe('refusals', () => {
-  it('are told apart', async () => {
+describe('errors', () => {
+  it('are distinguished by class', async () => {
     await client.create(configMaps, configMap('twice'))
     expect(await failure(client.create(configMaps, configMap('twice')))).toMatchObject({ name: 'AlreadyExists' })
     expect(await failure(client.create(configMaps, configMap('Not A Name')))).toMatchObject({
@@ -207,7 +208,7 @@ describe('refusals', () => {
     })
   })
 
-  it('of strangers and of the unprivileged', async () => {
+  it('of unauthenticated and unauthorized users', async () => {
     const stranger = await clientFor({ token: 'wrong' })
     expect(await failure(stranger.list(pods))).toMatchObject({ name: 'Unauthorized' })
     const bob = await clientFor({ token: access.tokens.bob })
@@ -217,7 +218,7 @@ describe('refusals', () => {
     })
   })
 
-  it('of logs and commands where no kubelet is', async () => {
+  it('of logs and exec without a kubelet', async () => {
     await client.create(pods, pod('idle'))
     const ref = { namespace, name: 'idle' }
     // A Pod on no node has nothing to say.
@@ -241,7 +242,7 @@ describe('reads', () => {
     }
   })
 
-  it('list in pages, and all of them as one', async () => {
+  it('list in pages, and all pages as one list', async () => {
     const page = await client.listPage(configMaps, { namespace, labelSelector, limit: 3 })
     expect(page.items).toHaveLength(3)
     expect(page.metadata.continue).toBeTypeOf('string')
@@ -260,7 +261,7 @@ describe('reads', () => {
     expect((await client.list(configMaps, { namespace, fieldSelector: 'metadata.name=many-3' })).items).toHaveLength(1)
   })
 
-  it('give metadata alone under the kind of the object, and tables', async () => {
+  it('return metadata only under the kind of the object, and tables', async () => {
     const one = await client.getMetadata(configMaps, { namespace, name: 'many-0' })
     expect(one).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', metadata: expect.objectContaining({ name: 'many-0' }) })
     const all = await client.listMetadata(configMaps, { namespace, labelSelector, limit: 2 })
@@ -281,7 +282,7 @@ describe('a watch', () => {
     return events
   }
 
-  it('tells what happens from a version on', async () => {
+  it('delivers events from a version on', async () => {
     const { metadata } = await client.list(configMaps, { namespace })
     const events = collect(client.watch(configMaps, { namespace, resourceVersion: metadata.resourceVersion }), 3)
     const made = await client.create(configMaps, configMap('watched'))
@@ -294,7 +295,7 @@ describe('a watch', () => {
     ])
   })
 
-  it('begins with what there is, and a bookmark, when asked to', async () => {
+  it('begins with the existing objects and a bookmark on request', async () => {
     const options = { namespace, labelSelector: 'many=yes', sendInitialEvents: true, allowBookmarks: true }
     const events = await collect(client.watch(configMaps, options), 8)
     expect(events.slice(0, 7).map(({ type }) => type)).toEqual(Array.from({ length: 7 }, () => 'ADDED'))
@@ -328,7 +329,7 @@ describe('subresources', () => {
     })
   })
 
-  it('write status apart from the rest', async () => {
+  it('update status separately', async () => {
     const before = await client.get(deployments, ref)
     const changed = { ...before, spec: { ...(before['spec'] as object), replicas: 9 }, status: { replicas: 4 } }
     const after = await client.update(deployments, changed, { subresource: 'status' })
@@ -343,7 +344,7 @@ describe('subresources', () => {
     expect(await client.get(deployments, ref)).toMatchObject({ spec: { replicas: 3 } })
   })
 
-  it('evict as budgets allow', async () => {
+  it('evict as disruption budgets allow', async () => {
     await client.create(pods, pod('free'))
     await client.evict({ namespace, name: 'free' }, { dryRun: true })
     await client.get(pods, { namespace, name: 'free' })
@@ -378,7 +379,7 @@ describe('subresources', () => {
     expect(client.stats().requests).toBe(requests + 1)
   })
 
-  it('give a token that the server knows again', async () => {
+  it('create a token that the server accepts', async () => {
     await client.create(serviceAccounts, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
@@ -411,7 +412,7 @@ describe('discovery', () => {
     expect(autoscalers.map(({ version }) => version)).toEqual(['v2', 'v1'])
   })
 
-  it('reads the same from the old documents as from the aggregated one', async () => {
+  it('reads the same from legacy and aggregated documents', async () => {
     const old = await clientFor({ token: access.tokens.admin })
     const plain: Client['transport']['send'] = (request) =>
       client.transport.send({ ...request, headers: { ...request.headers, accept: 'application/json' } })
@@ -438,7 +439,7 @@ describe('discovery', () => {
     expect(again.status).toBe(304)
   })
 
-  it('finds a kind whose CRD came later; long integers survive in it', async () => {
+  it('finds a kind whose CRD is created later; large integers round-trip', async () => {
     const kind = { group: 'client.example.com', version: 'v1', kind: 'Gauge' }
     expect(await client.discovery.resourceFor(kind)).toBeUndefined()
     await client.create(crds, {
@@ -481,7 +482,7 @@ describe('discovery', () => {
     // Discovery knows a kind a moment before its handler serves it.
     while (!created) {
       created = await client.create<UntypedObject>(gauges, object).catch((error: unknown) => {
-        if (isMusterError(error, 'KindNotServed')) return undefined
+        if (isMusterError(error, clientErrors.KindNotServed)) return undefined
         throw error
       })
     }

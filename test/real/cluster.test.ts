@@ -9,13 +9,13 @@ import { type Cluster, startCluster } from './cluster.ts'
 describe('the shared server', () => {
   const access = inject('cluster')
 
-  it('says the version it was built from', async () => {
+  it('reports the version it was built from', async () => {
     const api = apiOf(access)
     expect((await api.must('GET', '/version'))['gitVersion']).toBe(access.version)
     api.close()
   })
 
-  it('knows its users by token, and allows only the administrator', async () => {
+  it('authenticates its users by token, and authorizes only the administrator', async () => {
     const whoAmI = async (token: string): Promise<unknown> => {
       const api = apiOf({ ...access, token })
       const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
@@ -39,7 +39,7 @@ describe('the shared server', () => {
     expect(await whoAmI(access.tokens.bob)).toEqual({ username: 'bob', groups: [others], secrets: 403 })
   })
 
-  it('does not accept a certificate of another authority', async () => {
+  it('rejects a certificate of another authority', async () => {
     const stranger = makeCa().issue({ commonName: 'admin', organizations: ['system:masters'] })
     const api = apiOf({ ...access, admin: stranger })
     const answer = await api.call('GET', '/api/v1/namespaces').then(
@@ -51,7 +51,7 @@ describe('the shared server', () => {
   })
 })
 
-describe('a server of its own', () => {
+describe('a separate server', () => {
   let cluster: Cluster
   let api: Api
   beforeAll(async () => {
@@ -69,13 +69,13 @@ describe('a server of its own', () => {
   const statusOf = async (name: string): Promise<number> => (await api.call('GET', `${configMaps}/${name}`)).status
   const versionOf = ({ metadata }: JsonObject): string => (metadata as ListMeta).resourceVersion ?? ''
 
-  it('lets everyone do everything when told to', async () => {
+  it('authorizes every request when configured to', async () => {
     const bob = apiOf({ ...cluster.access, token: cluster.access.tokens.bob })
     expect((await bob.call('GET', '/api/v1/secrets')).status).toBe(200)
     bob.close()
   })
 
-  it('keeps its data over a restart, and goes back to older data when told to', async () => {
+  it('keeps its data over a restart, and restores older data', async () => {
     await create('before')
     const snapshot = await cluster.snapshot()
     // More writes than a start makes by itself.
@@ -89,7 +89,7 @@ describe('a server of its own', () => {
     expect(Number(versionOf(await api.must('GET', configMaps)))).toBeLessThan(Number(versionOf(after)))
   })
 
-  it('forgets history when compacted: an old resource version is gone', async () => {
+  it('compacts its history: an old resource version is gone', async () => {
     const old = versionOf(await create('old'))
     await create('new')
     await cluster.compact()
@@ -99,7 +99,7 @@ describe('a server of its own', () => {
     expect((await api.call('GET', configMaps, { query })).status).toBe(410)
   })
 
-  it('falls silent and comes back', async () => {
+  it('stops responding and resumes', async () => {
     await cluster.pause()
     let answered = false
     const answer = api.call('GET', '/version').then(() => (answered = true))

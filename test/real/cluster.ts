@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type RealBinaries, realBinaries } from '../../scripts/real-binaries.ts'
 import { type CertificateAuthority, type PemPair, makeCa, makeSigningKeys } from '../certificates.ts'
+import { freePort } from '../free-port.ts'
 import { apiOf } from './api.ts'
 
 export interface ClusterOptions {
@@ -102,7 +102,7 @@ async function tryToStart(options: ClusterOptions, binaries: RealBinaries): Prom
   }
   for (const [name, text] of Object.entries(files)) await writeFile(at(name), text, { mode: 0o600 })
 
-  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await freePorts(3)
+  const [apiPort, etcdPort, peerPort] = [await freePort(), await freePort(), await freePort()]
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
   const access: Access = {
     server: `https://127.0.0.1:${apiPort}`,
@@ -298,18 +298,6 @@ function startGuard(): Guard {
     tell: (line) => void child.stdin.write(`${line}\n`),
     release: () => void child.stdin.end(),
   }
-}
-
-/** Ports nobody listens on; all are held until all are found, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  const ports: number[] = []
-  for (const server of servers) {
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
-    ports.push((server.address() as AddressInfo).port)
-  }
-  for (const server of servers) await new Promise((resolve) => server.close(resolve))
-  return ports
 }
 
 function kubeconfigOf(server: string, ca: string, { cert, key }: PemPair): string {

@@ -4,21 +4,21 @@ import { consolePage } from '../../src/console/page.ts'
 import { healthReport } from '../../src/manager/observability/health.ts'
 import type { ManagerReport } from '../../src/manager/observability/report.ts'
 import { startStatusServer } from '../../src/manager/observability/status-server.ts'
-import { hostile, startTroubled, type Troubled } from '../troubled.ts'
+import { hostile, startManagerWithFindings, type ManagerWithFindings } from '../manager-with-findings.ts'
 import { type Browser, type Page, startBrowser } from './console/browser.ts'
 
 let browser: Browser
-let troubled: Troubled
+let manager: ManagerWithFindings
 let page: Page
 
 beforeAll(async () => {
   browser = await startBrowser()
-  troubled = await startTroubled(45)
-  page = await browser.open(troubled.service.statusUrl)
+  manager = await startManagerWithFindings(45)
+  page = await browser.open(manager.service.statusUrl)
 })
 
 afterAll(async () => {
-  await troubled.stop()
+  await manager.stop()
   await browser.close()
 })
 
@@ -28,7 +28,7 @@ const inRow = (operator: string, selector = ''): string =>
   }`
 
 describe('the console', () => {
-  it('names a conflict with both parties, the object and its fields, and a hot loop likewise', async () => {
+  it('names a conflict with both field managers, the object and its fields, and a hot loop likewise', async () => {
     const finding = (words: string): string =>
       `[...document.querySelectorAll('#finding-list > li')].find((item) => item.innerText.includes('${words}'))`
     await page.until(finding('ConfigMap default/a-contested'))
@@ -40,7 +40,7 @@ describe('the console', () => {
     expect(await page.evaluate(`${finding('default/a-echo')}.innerText`)).toMatch(/^hot loop\s+echo[^]*data\.size/)
   })
 
-  it('puts what is wrong first, of fifty', async () => {
+  it('puts problems first, with fifty operators', async () => {
     await page.until(`document.querySelectorAll('#operator-rows tr').length === 50`)
     await page.until(`document.querySelectorAll('#operator-rows tr[data-concern=wrong]').length === 4`)
     const first = await page.evaluate(
@@ -48,18 +48,18 @@ describe('the console', () => {
     )
     expect(first).toEqual(['contested', 'echo', 'failing', 'sounder'])
     expect(await page.evaluate(`document.getElementById('verdict').innerText`)).toBe(
-      'ready 4 of 50 operators in trouble',
+      'ready 4 of 50 operators with problems',
     )
   })
 
-  it('shows what happens as it happens, in place: whoever has the focus keeps it', async () => {
+  it('updates in place and keeps the focus', async () => {
     await page.evaluate(`(window.kept = ${inRow('quiet-9', 'a')}).focus()`)
-    await troubled.calm('just-now')
+    await manager.calm('just-now')
     await page.until(`${inRow('calm', '.did')}.innerText.includes('default/just-now: created configMap')`)
     expect(await page.evaluate(`window.kept === document.activeElement && window.kept.isConnected`)).toBe(true)
   })
 
-  it('leads to an operator by its link, with the keyboard alone, and back', async () => {
+  it('navigates to an operator by link and keyboard, and back', async () => {
     await page.press('/')
     for (const letter of 'contes') await page.press(letter)
     await page.until(`document.querySelectorAll('#operator-rows tr').length === 1`)
@@ -78,28 +78,28 @@ describe('the console', () => {
     await page.until(`document.querySelectorAll('#operator-rows tr').length === 50`)
   })
 
-  it('can be linked to, and says so when there is no such operator', async () => {
-    const linked = await browser.open(`${troubled.service.statusUrl}#/failing`)
+  it('has links to operators, and reports an unknown operator', async () => {
+    const linked = await browser.open(`${manager.service.statusUrl}#/failing`)
     await linked.until(`document.getElementById('detail').innerText.includes('nothing can be made of')`)
     expect(await linked.evaluate(`document.getElementById('detail').innerText`)).toContain(hostile)
-    const gone = await browser.open(`${troubled.service.statusUrl}#/%3Cb%3E`)
+    const gone = await browser.open(`${manager.service.statusUrl}#/%3Cb%3E`)
     await gone.until(`document.getElementById('detail').innerText.includes('no operator of that name')`)
     expect(await gone.evaluate(`document.getElementById('detail-name').textContent`)).toBe('<b>')
     expect([...linked.complaints, ...gone.complaints]).toEqual([])
   })
 
-  it('takes nobody’s words for markup', async () => {
+  it('escapes text in markup', async () => {
     expect(await page.text()).toContain(hostile)
     expect(await page.evaluate(`document.querySelectorAll('[onerror], main img').length`)).toBe(0)
-    expect(await page.evaluate('document.title')).toBe('4 of 50 operators in trouble · Muster')
-    // And could not, if somebody forgot: the browser refuses.
-    const refused = await browser.open(troubled.service.statusUrl)
+    expect(await page.evaluate('document.title')).toBe('4 of 50 operators with problems · Muster')
+    // Even if the page forgot to escape, the browser would reject the markup (trusted types).
+    const refused = await browser.open(manager.service.statusUrl)
     await refused.until(`document.querySelector('#operator-rows tr')`)
     const forgot = `try { document.body.innerHTML = '<b>x</b>'; 'taken' } catch (error) { error.name }`
     expect(await refused.evaluate(forgot)).toBe('TypeError')
   })
 
-  it('has room on every screen, light and dark', async () => {
+  it('fits every screen, light and dark', async () => {
     await page.bringToFront()
     for (const [width, scheme] of [
       [360, 'light'],
@@ -118,38 +118,38 @@ describe('the console', () => {
     }
   })
 
-  it('says that it is outdated when the manager tells more than it understands', async () => {
+  it('reports that it is outdated when the report has a newer version', async () => {
     const server = await startStatusServer({
       port: 0,
-      health: () => healthReport({ now: 0, feeds: [], runs: [], turnAt: 0 }),
+      health: () => healthReport({ now: 0, informers: [], runs: [], turnAt: 0 }),
       page: consolePage(),
       report: () => ({ version: 2 }) as unknown as ManagerReport,
     })
     onTestFinished(() => server.close())
     const newer = await browser.open(server.url)
     await newer.until(`!document.getElementById('silence').hidden`)
-    expect(await newer.text()).toContain('Load the page again.')
+    expect(await newer.text()).toContain('Reload the page.')
   })
 
-  it('has had nothing to complain about, and says when the manager does not answer any more', async () => {
+  it('logs no errors, and reports when the manager no longer responds', async () => {
     expect(page.complaints).toEqual([])
-    const { statusUrl } = troubled.service
-    await troubled.stop()
-    // Other pages were opened since: while nobody looks at it, it asks nobody, and tells nothing new.
+    const { statusUrl } = manager.service
+    await manager.stop()
+    // Other pages were opened since: a hidden page sends no requests, and does not change.
     expect(await page.evaluate(`document.hidden && document.getElementById('silence').hidden`)).toBe(true)
     await page.bringToFront()
     await page.until(`!document.getElementById('silence').hidden`)
     expect(await page.evaluate(`document.getElementById('silence').innerText`)).toMatch(
-      /^The manager does not answer since \d\d:\d\d:\d\d\./,
+      /^The manager has not responded since \d\d:\d\d:\d\d\./,
     )
-    // What it said last is still there to be read, and marked as old.
+    // The last report is still shown, marked as stale.
     expect(
       await page.evaluate(`document.body.dataset.stale + ' ' + document.querySelectorAll('#operator-rows tr').length`),
     ).toBe('yes 50')
-    // It comes back by itself as soon as somebody answers there.
+    // The page recovers by itself as soon as a server answers on that port.
     const server = await startStatusServer({
       port: Number(new URL(statusUrl).port),
-      health: () => healthReport({ now: 0, feeds: [], runs: [], turnAt: 0 }),
+      health: () => healthReport({ now: 0, informers: [], runs: [], turnAt: 0 }),
       report: () => calmReport,
     })
     onTestFinished(() => server.close())
@@ -165,7 +165,7 @@ const calmReport: ManagerReport = {
   isReady: true,
   problems: [],
   operators: [],
-  feeds: [],
+  informers: [],
   leases: [],
   process: { since: 0, cpuMs: 0, bytes: 0, peakBytes: 0, gbSeconds: 0, watches: 0, requests: 0, sampledAt: 0 },
 }

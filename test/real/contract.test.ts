@@ -12,7 +12,7 @@ import { connectionFromKubeconfig } from '../../src/client/load-connection.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { bare } from '../../src/contract/external/load-program.ts'
 import { hostProgram } from '../../src/contract/external/program-host.ts'
-import { inputsOfCluster, inputsOfGather } from '../../src/contract/inputs.ts'
+import { inputsOfCluster, inputsOfGather } from '../../src/contract/directory/inputs.ts'
 import type { Json } from '../../src/kube/json.ts'
 import { formatApiVersion, type Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
@@ -45,7 +45,7 @@ afterAll(async () => {
 })
 
 describe('the contract on a real server', () => {
-  it('what a program in shell wants is applied as its own', async () => {
+  it('the output of a shell program is applied with its own field manager', async () => {
     const cache = createSharedCache({ client })
     const ran = Promise.withResolvers<Ledger>()
     const host = hostProgram(
@@ -62,7 +62,7 @@ describe('the contract on a real server', () => {
     cache.close()
   })
 
-  it('its inputs are cut out of it, with its discovery', async () => {
+  it('its inputs are extracted with its discovery', async () => {
     const exact = { group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'wish' }
     const { selected, namespaces: kept, extra } = await inputsOfCluster(client, { exactResources: [exact] })
     expect(selected.get('configmaps.')?.objects).toMatchObject([{ kind: 'ConfigMap', metadata: { name: 'wish' } }])
@@ -74,7 +74,7 @@ describe('the contract on a real server', () => {
   })
 })
 
-describe('what kubectl cluster-info dump writes', () => {
+describe('the output of kubectl cluster-info dump', () => {
   const core = (kind: string, plural: string): Resource => ({ ...configMaps, kind, plural })
   const [pods, services, events] = [core('Pod', 'pods'), core('Service', 'services'), core('Event', 'events')] as const
   const dumped = [pods, services, events, deployments]
@@ -101,7 +101,7 @@ describe('what kubectl cluster-info dump writes', () => {
     return { ...object, metadata } as unknown as Json
   }
 
-  it('is read as what the server has', { timeout: 60_000 }, async () => {
+  it('is read as the objects of the server', { timeout: 60_000 }, async () => {
     const kubectl = await kubectlFor(inject('cluster'))
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-dump-'))
     onTestFinished(async () => {

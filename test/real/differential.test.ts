@@ -18,7 +18,7 @@ describe('the embedded server and the real one', () => {
     await cluster.stop()
   })
 
-  it(`answer ${requests} requests alike`, { timeout: 100 * requests }, async () => {
+  it(`answer ${requests} requests identically`, { timeout: 100 * requests }, async () => {
     const { requests: sent, differences } = await hunt(cluster.access, { seed, requests })
     expect(differences.join('\n\n')).toBe('')
     expect(sent).toBeGreaterThanOrEqual(requests)

@@ -21,7 +21,7 @@ const sh = (script: string, options: Partial<ProgramRunOptions> = {}): Promise<E
 const node = (code: string, options: Partial<ProgramRunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: process.execPath, args: ['-e', code] }, clock, ...options }, [])
 
-/** Somebody on this machine who answers. */
+/** The port of a server on loopback. */
 async function listening(): Promise<number> {
   const server = createServer((_request, response) => response.end('hello'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -46,8 +46,8 @@ require('node:http').get(${JSON.stringify(through)}, { path: ${JSON.stringify(ta
   answer.pipe(process.stdout)
 }).on('error', (error) => console.log(error.code))`
 
-describe('a program of an operator', () => {
-  it('has no network: what listens on this machine is out of reach', async () => {
+describe('an operator program', () => {
+  it('has no network: listeners on this machine are unreachable', async () => {
     expect(await networkTrouble(clock)).toBeUndefined()
     const port = await listening()
     const url = `http://127.0.0.1:${port}/`
@@ -56,7 +56,7 @@ describe('a program of an operator', () => {
     expect((await node(get('/', url), { network: 'open' })).stdout).toContain('hello')
   })
 
-  it('gets the environment that it is given, and nothing of the manager’s', async () => {
+  it('gets the given environment, and nothing of the manager’s', async () => {
     process.env['MUSTER_TEST_TOKEN'] = 'hush'
     onTestFinished(() => void delete process.env['MUSTER_TEST_TOKEN'])
     const program = { command: '/bin/sh', args: ['-c', 'env'], env: { OWN: 'mine' } }
@@ -67,7 +67,7 @@ describe('a program of an operator', () => {
     }
   })
 
-  it('finds nothing where the manager’s kubeconfig is', async () => {
+  it('cannot see the manager’s kubeconfig', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
     const file = path.join(folder, 'kubeconfig')
     writeFileSync(file, 'hush')
@@ -88,7 +88,7 @@ describe('a program of an operator', () => {
     expect((await runProgram({ program, clock }, [])).stderr).toContain('Permission denied')
   })
 
-  it('sees what it is given and nothing of other programs, and cannot connect to a socket of the machine', async () => {
+  it('sees its own files and nothing of other programs, and cannot connect to a socket of the machine', async () => {
     const [own, other] = [openProgramFolder('own'), openProgramFolder('other')]
     const away = mkdtempSync(path.join(tmpdir(), 'muster-away-'))
     onTestFinished(() => [own, other, away].forEach((folder) => rmSync(folder, { recursive: true, force: true })))
@@ -130,18 +130,18 @@ Promise.all(others.map((folder) => ask(folder + '/egress.sock'))).then((heard) =
     expect((await sh(script, { readOnly: folder })).stdout).toBe('as it was'.repeat(2))
   })
 
-  it('is ended when it takes too long, with all that it has started', async () => {
+  it('is killed at its time limit, with all its child processes', async () => {
     const { trouble, code } = await sh('setsid sleep 1000 & sleep 1000', { limits: { timeoutMs: 300 } })
     expect(trouble).toBe('it did not end within 300 ms')
     expect(code).toBeUndefined()
   })
 
-  it('leaves nothing running: its end is the end of all', async () => {
-    // The pipes are open as long as anybody holds them: that this returns is the proof.
+  it('leaves no process running', async () => {
+    // The pipes stay open as long as a process holds them: so the call returns only if none is left.
     expect(await sh('setsid sleep 1000 & echo done')).toMatchObject({ code: 0, stdout: 'done\n', trouble: undefined })
   })
 
-  it('is ended when it takes too much memory, and that is said in so many words', async () => {
+  it('is killed at its memory limit, with a message that says so', async () => {
     const code = `console.log('started')
 const all = []
 while (all.length < 80) all.push(Buffer.alloc(1e7, 1))
@@ -158,7 +158,7 @@ console.log('done')`
     )
   })
 
-  it('may print, and what is too much is cut off; how it ended is told', async () => {
+  it('may print, truncated at a limit; its exit is reported', async () => {
     const loud = await sh('yes | head -c 3000000', { limits: { printedBytes: 1000 } })
     expect(loud.stdout.length).toBeLessThan(200_000)
     expect(await sh('exit 7')).toMatchObject({ code: 7, trouble: undefined })
@@ -166,7 +166,7 @@ console.log('done')`
     expect(none.trouble).toMatch(/does not start/)
   })
 
-  it('that runs live reaches what is listed, through its proxy and in no other way; the rest is recorded', async () => {
+  it('in live mode reaches listed origins through its proxy only; other attempts are recorded', async () => {
     const port = await listening()
     const other = await listening()
     const { proxy, socket } = await egress([`127.0.0.1:${port}`, '*.example.com:8443'])
@@ -181,7 +181,7 @@ console.log('done')`
     ])
   })
 
-  it('that runs live is led to its proxy by what every client goes by, and cannot be talked out of it', async () => {
+  it('in live mode has proxy variables that it cannot override', async () => {
     const port = await listening()
     const other = await listening()
     const { socket, proxy } = await egress([`127.0.0.1:${port}`])
@@ -199,12 +199,12 @@ get('http://127.0.0.1:${port}/').then(console.log).then(() => get('http://127.0.
     expect(proxy.refused.map(({ target }) => target)).toEqual([`127.0.0.1:${other}`])
   })
 
-  it('is not hosted where the canary gets out', async () => {
+  it('is not hosted when the self-check finds network access', async () => {
     expect(await tryWalls(clock)).toBeUndefined()
     expect(await tryWalls(clock, 'open')).toMatch(/^its walls do not hold: files \(.*signals, network, sockets$/)
   })
 
-  it('cannot have an allow-list that makes no sense', async () => {
+  it('cannot have an invalid allow-list', async () => {
     await expect(egress(['https://x/'])).rejects.toThrow(/no address/)
   })
 })

@@ -53,8 +53,8 @@ async function inParallel(count: number, work: (index: number) => Promise<void>)
   await Promise.all(Array.from({ length: 16 }, worker))
 }
 
-describe('a server that says good-bye to connections at random', () => {
-  it('answers 600 GETs and 200 writes, and 20 watches stay open through all of it', async () => {
+describe('a server that sends GOAWAY at random', () => {
+  it('answers 600 GETs and 200 writes, and 20 watches stay open throughout', async () => {
     const watches = await Promise.all(
       Array.from({ length: 20 }, () => transport.send({ method: 'GET', path: `${path}?watch=true`, headers: {} })),
     )

@@ -24,12 +24,12 @@ afterAll(async () => {
   await listener.close()
 })
 
-describe('kubectl sees the same on both servers', () => {
+describe('kubectl has the same output on both servers', () => {
   // Names are the same on both, so that columns are as wide; no two topics share one, since the real server never
   // finishes deleting a namespace.
   const first = randomInt(10_000, 90_000)
   for (const [index, [topic, script]] of Object.entries(scripts).entries())
-    it(`when it is asked for ${topic}`, { timeout: 300_000 }, async () => {
+    it(`for ${topic}`, { timeout: 300_000 }, async () => {
       const id = first + index
       const namespace = `kubectl-${id}`
       const steps = [`create namespace ${namespace}`, ...filled(script, namespace, id)]
@@ -39,8 +39,8 @@ describe('kubectl sees the same on both servers', () => {
     })
 })
 
-describe('kubectl sees controllers at work, which the real server here has none of', () => {
-  it('a namespace goes, with all that is in it', async () => {
+describe('kubectl with controllers, which the real server here lacks', () => {
+  it('a namespace is deleted with its content', async () => {
     const seen = await embedded.transcript([
       'create namespace gone',
       'create deployment web -n gone --image=image',
@@ -59,7 +59,7 @@ describe('kubectl sees controllers at work, which the real server here has none 
     ['background', false],
     ['foreground', false],
     ['orphan', true],
-  ])('what an object owns is collected with it, or left: --cascade=%s', async (cascade, isLeft) => {
+  ])('dependents are collected or orphaned: --cascade=%s', async (cascade, isLeft) => {
     const namespace = `cascade-${cascade}`
     const seen = await embedded.transcript([
       `create namespace ${namespace}`,

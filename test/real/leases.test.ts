@@ -29,7 +29,7 @@ const nothing = { isLeader: false, owned: [] }
 
 let client: Client
 const replicas: Replica[] = []
-/** Called on each line of anybody. */
+/** Called on each line of a replica. */
 let onTold = (): void => undefined
 
 function start(identity: string): Replica {
@@ -52,7 +52,7 @@ const isWell = (count: number): boolean =>
   owned().length === items &&
   replicas.filter((one) => now(one).owned.length > 0).length === count
 
-/** What was anybody's, and from when to when. All processes have one clock here. */
+/** Which replica held what, and from when to when. All processes share one clock here. */
 function spells(): readonly {
   readonly what: string
   readonly who: string
@@ -98,7 +98,7 @@ async function end(replica: Replica, signal: 'SIGKILL' | 'SIGTERM'): Promise<voi
 
 const found = async (): Promise<readonly string[]> => {
   const { items: all } = await client.list<Lease>(leaseResource, { namespace })
-  return all.map(({ metadata }) => metadata.name ?? '').filter((one) => one.startsWith(name))
+  return all.map(({ metadata }) => metadata.name).filter((one) => one.startsWith(name))
 }
 
 beforeAll(async () => {
@@ -113,13 +113,13 @@ afterAll(async () => {
 })
 
 describe('leases on a real server', () => {
-  it('three replicas: one leads, and the items are spread over all', async () => {
+  it('three replicas: one leads, and the items are divided among all', async () => {
     for (const identity of ['a', 'b', 'c']) start(identity)
     await until(() => isWell(3))
     expect(doubled()).toEqual([])
   })
 
-  it('kill -9: another leads, the share moves, and the lease left behind is cleared away', async () => {
+  it('after kill -9 another replica leads, the share moves, and the stale Lease is deleted', async () => {
     const [leader] = leaders()
     await end(leader!, 'SIGKILL')
     await until(() => isWell(2))
@@ -130,7 +130,7 @@ describe('leases on a real server', () => {
     expect(doubled()).toEqual([])
   })
 
-  it('one that is stopped and goes on says first that it has nothing, and then gets its share back', async () => {
+  it('a replica that is paused and resumed first reports an empty share, and then gets its share back', async () => {
     const [leader] = leaders()
     leader!.told.push({ at: Date.now(), ...nothing })
     leader!.process.kill('SIGSTOP')
@@ -143,7 +143,7 @@ describe('leases on a real server', () => {
     expect(doubled()).toEqual([])
   })
 
-  it('one that is asked to end hands over, and leaves nothing behind', async () => {
+  it('a replica that shuts down hands over, and leaves nothing behind', async () => {
     const [leader] = leaders()
     await end(leader!, 'SIGTERM')
     await until(() => isWell(1))
@@ -155,7 +155,7 @@ describe('leases on a real server', () => {
     expect((await client.get<Lease>(leaseResource, { namespace, name })).spec?.holderIdentity).toBeUndefined()
   })
 
-  it('a renewal that arrives after its lease was deleted does not bring it back', async () => {
+  it('a renewal that arrives after its Lease was deleted does not recreate it', async () => {
     const requests = leaseRequests(client)
     const options = { timeoutMs: 5_000 }
     const metadata = { namespace, name: `${name}-late` }

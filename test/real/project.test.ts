@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { expect, inject, it, onTestFinished } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
 import type { Resource } from '../../src/kube/kind.ts'
-import { Deployment } from '../../src/operator/kinds.ts'
+import { Deployment } from '../../src/kube/kinds.ts'
 import { emptyFolder } from '../project.ts'
 import { apiOf } from './api.ts'
 
@@ -38,7 +38,7 @@ for (const level of ['worker', 'process']) {
 }
 `
 
-it('the packed package makes a project that passes its test and serves a cluster', { timeout: 600_000 }, async () => {
+it('the packed package creates a project that passes its test and serves a cluster', { timeout: 600_000 }, async () => {
   const folder = await emptyFolder()
   await run('npm', ['pack', '--pack-destination', folder, '--loglevel=error'], { cwd: root })
   const [tarball = ''] = await readdir(folder)
@@ -61,7 +61,7 @@ it('the packed package makes a project that passes its test and serves a cluster
   expect(await readdir(path.join(project, 'test-output'))).toContain('junit.xml')
   // The page of the console is there, ready to be served.
   const web = await readdir(path.join(project, 'node_modules', '@muster-dev', 'muster', 'dist', 'web'))
-  expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'telling.js'])
+  expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'report-text.js'])
   // Its types are those of the build: a checkout is nowhere in sight.
   expect(await readdir(path.join(project, 'node_modules', '@muster-dev', 'muster'))).not.toContain('src')
   // The built package finds where a thread or a process of its own begins; a machine without walls has no processes.
@@ -91,7 +91,7 @@ it('the packed package makes a project that passes its test and serves a cluster
   const client = await connect({ kubeconfig })
   onTestFinished(() => client.close())
   await client.create(shops, { apiVersion: `${group}/v1alpha1`, kind: 'Shop', metadata: name, spec: { replicas: 2 } })
-  const watch = client.watch<Deployment>(Deployment, { ...name, fieldSelector: `metadata.name=${name.name}` })
+  const watch = client.watch(Deployment, { ...name, fieldSelector: `metadata.name=${name.name}` })
   const made: (number | undefined)[] = []
   for await (const event of watch) {
     if (event.type !== 'ADDED') continue

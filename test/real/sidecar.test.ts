@@ -21,7 +21,7 @@ describe('a database and its sidecar', () => {
   const backup = (): string => path.join(life.folder, 'backup.rdb')
   let digest = ''
 
-  it('nothing runs: the state is ended, and unreachable', async () => {
+  it('without a database the state is ended, and unreachable', async () => {
     const watch = life.watchStates()
     expect((await watch.until('ended', false)).message).toContain('port: ECONNREFUSED')
     await watch.stop()
@@ -47,7 +47,7 @@ describe('a database and its sidecar', () => {
   })
 
   it(
-    'servicing: a backup goes on while its sidecar is killed, and is found ended by the next one',
+    'servicing: a backup continues while its sidecar is killed, and the next one finds it finished',
     { timeout: 120_000 },
     async () => {
       const client = life.client()
@@ -92,7 +92,7 @@ describe('a database and its sidecar', () => {
     },
   )
 
-  it('servicing is what is reported while a backup runs, and running again after it', async () => {
+  it('reports servicing while a backup runs, and running after it', async () => {
     const client = life.client()
     const watch = life.watchStates()
     await watch.until('running')
@@ -103,7 +103,7 @@ describe('a database and its sidecar', () => {
     await watch.stop()
   })
 
-  it('a database that is killed in the midst of a backup: the action fails, and the state is no longer servicing', async () => {
+  it('when the database is killed during a backup, the action fails and the state is no longer servicing', async () => {
     const client = life.client()
     const watch = life.watchStates()
     await watch.until('running')
@@ -120,7 +120,7 @@ describe('a database and its sidecar', () => {
   })
 
   it(
-    'restored into an empty folder, the database is what it was when the backup began',
+    'restored into an empty folder, the database has the data of the start of the backup',
     { timeout: 120_000 },
     async () => {
       const client = life.client()
@@ -159,11 +159,11 @@ describe('a database and its sidecar', () => {
     ])
   })
 
-  it('loading its data, a database is in start, and not yet running', { timeout: 120_000 }, async () => {
+  it('while it loads its data, a database is in start, not yet running', { timeout: 120_000 }, async () => {
     const client = life.client()
     const watch = life.watchStates()
     await watch.until('ended')
-    // Five milliseconds a key: long enough for anybody to see it, and not waited for.
+    // Five milliseconds a key: long enough for the sidecar to observe the load.
     await life.configureRedis('key-load-delay 5000')
     await client.start({ key: 'start-slow', name: 'start' })
     await followAction(client, 'start-slow', hasEnded)
@@ -175,7 +175,7 @@ describe('a database and its sidecar', () => {
     await watch.stop()
   })
 
-  it('SIGTERM ends the sidecar, and not the database', async () => {
+  it('SIGTERM ends the sidecar, but not the database', async () => {
     expect(await life.stopSidecar()).toBe(0)
     expect(await life.redis('ping')).toBe('PONG')
   })

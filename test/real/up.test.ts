@@ -32,8 +32,9 @@ it('prints commands that work', async () => {
     })
   await said('at rest')
   const commands = lines.filter((line) => /^ {2}(?:export|kubectl) /.test(line))
-  expect(commands).toHaveLength(3)
-  const [use = '', patch = '', scale = ''] = commands
+  expect(commands).toHaveLength(7)
+  const [use = '', patch = '', scale = '', ...others] = commands
+  const installed = others.slice(0, -1)
   const env = { HOME: folder, PATH: `${bin}:${process.env['PATH']}` }
   const shell = async (command: string): Promise<string> =>
     (await promisify(execFile)('sh', ['-c', `${use}\n${command}`], { cwd: folder, env })).stdout
@@ -42,6 +43,9 @@ it('prints commands that work', async () => {
   expect(await shell(scale)).toContain('deployment.apps/sample scaled')
   await said('corrected deployment (spec.replicas)')
   expect(await shell('kubectl get deployment sample -o jsonpath={.spec.replicas}')).toBe('5')
+  for (const command of installed)
+    expect(await shell(command)).toContain('installation.platform.muster.dev/shop patched')
+  expect(await shell(others.at(-1)!)).toContain('platform.platform.muster.dev/default patched')
   const ended = once(up, 'close')
   up.kill('SIGINT')
   expect(await ended).toEqual([0, null])

@@ -14,9 +14,9 @@ afterAll(() => api.close())
 
 describe('recorded vectors', () => {
   for (const recorder of recorders)
-    it(`${recorder.set} are what the server answers`, { timeout: 300_000 }, async () => {
+    it(`${recorder.set} match the responses of the server`, { timeout: 300_000 }, async () => {
       const vectors = await recorder.record(api)
-      // Vectors are told apart by their names.
+      // The names of vectors are unique.
       expect(vectors.map(({ name }) => name).filter((name, index, names) => names.indexOf(name) !== index)).toEqual([])
       if (process.env['MUSTER_RECORD']) await writeVectors(recorder.set, { kubernetes: access.version, vectors })
       const recorded = await readVectors(recorder.set)

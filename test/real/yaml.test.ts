@@ -1,7 +1,7 @@
 /** What `writeYaml` writes must mean the same to a real API server as it means to us. */
 import { afterAll, describe, expect, inject, it } from 'vitest'
 import { type Json, type JsonObject, equalJson, stringifyJson } from '../../src/kube/json.ts'
-import { writeYaml } from '../../src/kube/yaml.ts'
+import { writeYaml } from '../../src/kube/yaml/yaml.ts'
 import { yamlValues } from '../vectors/cases/yaml.ts'
 import { apiOf } from './api.ts'
 import { createKind, mapInTurns } from './record/recorder.ts'
@@ -9,8 +9,8 @@ import { createKind, mapInTurns } from './record/recorder.ts'
 const api = apiOf(inject('cluster'))
 afterAll(() => api.close())
 
-describe('YAML that we write', () => {
-  it('is read by the server as what was written', async () => {
+describe('YAML written by Muster', () => {
+  it('is parsed by the server to the original value', async () => {
     const group = 'writing.muster.test'
     const path = await createKind(api, {
       group,

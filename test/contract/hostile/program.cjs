@@ -1,8 +1,8 @@
 /**
- * A hostile program: it tries, one after the other, what code in a sandbox must not be able to do, and prints what it could do.
- * Whatever it needs to know of the machine it is told in SITUATION, so that nothing fails only because it looked in a wrong place.
+ * A hostile program: it tries, one after the other, actions that must be impossible in a sandbox, and prints those that
+ * succeeded. SITUATION contains the facts about the machine, so that no attempt fails only because of a wrong path.
  *
- * A deed that is not refused returns a true value. `DEEDS=control` runs those alone that are harmless without a sandbox.
+ * A successful attempt returns a true value. `DEEDS=control` runs only those that are harmless without a sandbox.
  */
 const { spawn, spawnSync } = require('node:child_process')
 const dgram = require('node:dgram')
@@ -32,7 +32,7 @@ const answers = (where) =>
     socket.on('data', (text) => resolve(String(text).includes('hello')))
     socket.on('error', () => resolve(false)).on('close', () => resolve(false))
   })
-/** How much fits, in MiB. */
+/** The available size in MiB. */
 const fills = (place, mostMb) => {
   const chunk = Buffer.alloc(2 ** 20)
   let written = 0
@@ -51,7 +51,7 @@ const fills = (place, mostMb) => {
   }
 }
 
-/** [what, how, whether it would be harmless and possible without a sandbox] */
+/** [what, how, whether it is harmless and possible without a sandbox] */
 const deeds = [
   // ── files: change ────────────────────────────────────────────────────────────────────────────────────────────────
   ['write below /', () => write('/hostile')],
@@ -220,14 +220,14 @@ const deeds = [
   [
     'connect to a socket that is made later',
     async () => {
-      // The machine goes on making them: one that is younger than this process comes.
+      // The machine keeps creating sockets: waits for one that is younger than this process.
       for (let tries = 0; tries < 400; tries++) {
         const late = fs.readdirSync(readable).filter((name) => name.startsWith('late-'))
         const younger = late.filter((name) => Number(name.slice(5, -5)) > startedAt)
         if (younger.length > 0) return answers({ path: `${readable}/${younger.at(-1)}` })
         await new Promise((resolve) => setTimeout(resolve, 25))
       }
-      // None came: that proves nothing, so it counts as done.
+      // None was created: that proves nothing, so it counts as a success.
       return true
     },
     true,
@@ -235,7 +235,8 @@ const deeds = [
   [
     'talk through a pipe in the folder that it may read',
     () => {
-      // Opened for both, a pipe waits for no reader; whether the machine can read it, the process around this one tells.
+      // Opened for reading and writing, a pipe waits for no reader; the surrounding process reports whether the machine
+      // can read it.
       const pipe = fs.openSync(`${readable}/pipe`, 'r+')
       fs.writeSync(pipe, 'hostile')
       return isControl
@@ -276,7 +277,7 @@ const deeds = [
   ['signal the group of the manager', () => process.kill(-told.manager, 0)],
   [
     'end the first process',
-    // That would be the end of this process, too, and of its report.
+    // That would end this process and its report, too.
     () => process.pid !== 1 && process.kill(1, 'SIGKILL') && false,
   ],
   // ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 /**
- * Runs the hostile program behind the walls of this machine, as the user that this process has, and prints what became of it. A process
- * of its own: it has a home, secrets, sockets and an inherited descriptor that the program is to look for.
+ * Runs the hostile program in the sandbox of this machine, as the user of this process, and prints the result. A
+ * separate process, with a home folder, secrets, sockets and an inherited descriptor as targets.
  *
  * `node run.ts program|process|control`
  */
@@ -27,14 +27,14 @@ import path from 'node:path'
 import { systemClock as clock } from '../../../src/clock/system-clock.ts'
 import { runProgram } from '../../../src/contract/external/program.ts'
 import { openProgramFolder, programsFolder } from '../../../src/contract/external/programs-folder.ts'
-import { openControlGroup } from '../../../src/manager/isolation/control-group.ts'
-import { withoutInherited } from '../../../src/manager/isolation/inherited-descriptors.ts'
-import { sandboxed } from '../../../src/manager/isolation/sandbox.ts'
+import { openControlGroup } from '../../../src/manager/isolation/sandbox/control-group.ts'
+import { withoutInherited } from '../../../src/manager/isolation/sandbox/inherited-descriptors.ts'
+import { sandboxed } from '../../../src/manager/isolation/sandbox/sandbox.ts'
 import { inherited, type Report, secret } from './situation.ts'
 
 const mark = `muster-hostile-${process.pid}`
 
-/** Not below /tmp, where a program has a folder of its own to write to. */
+/** Not below /tmp, where a program has its own writable folder. */
 const temporary = mkdtempSync(path.join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'muster-hostile-'))
 const folder = (...names: readonly string[]): string => {
   const place = path.join(temporary, ...names)
@@ -50,7 +50,7 @@ const file = (place: string, text: string = secret): string => {
 
 async function main(how: string): Promise<Report> {
   chmodSync(temporary, 0o755)
-  // The home is below it, as a project is below a home.
+  // The project is below the home folder, as usual.
   const home = folder('home')
   process.env['HOME'] = home
   process.env['TMPDIR'] = folder('tmp')
@@ -144,7 +144,7 @@ async function main(how: string): Promise<Report> {
   }
 }
 
-/** What becomes of a program that takes more memory than it may, of the kinds that no limit of a process counts. */
+/** The result of exceeding the memory limit with kinds of memory that no process limit counts. */
 async function sharedMemory(output: string): Promise<Report['memory']> {
   const python = ['/usr/bin/python3', '/usr/local/bin/python3'].find((each) => existsSync(each))
   const take = (megabytes: number, place: string): string => `head -c ${megabytes}000000 /dev/zero >${place}/taken`
@@ -159,14 +159,14 @@ async function sharedMemory(output: string): Promise<Report['memory']> {
     }),
   }
   const ended = Object.entries(ways).map(async ([name, [command = '', ...args]]) => {
-    const limits = { memoryMb: 64 }
+    const limits = { memoryMb: 64, timeoutMs: 60_000 }
     const { trouble } = await runProgram({ program: { command, args }, limits, output, clock }, [])
     return [name, trouble ?? 'it had as much as it wanted'] as const
   })
   return Object.fromEntries(await Promise.all(ended))
 }
 
-/** As an operator at the level `process`, without the permission model of Node: the sandbox has to do alone. */
+/** As an operator at the level `process`, without Node's permission model: the sandbox alone must hold. */
 function asGuest(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -182,7 +182,7 @@ function asGuest(
     memoryMb: 768,
     cgroups: group?.joins ?? [],
   }
-  // A guest has no environment; this one is told its situation by its words.
+  // A guest has no environment; this one gets its situation by arguments.
   const words = ['/usr/bin/env', ...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command]
   const {
     command: [program, ...args],
@@ -203,7 +203,7 @@ function asGuest(
   })
 }
 
-/** Both ends are open here, so that neither waits for the other. */
+/** Both ends are open here, so that neither blocks. */
 function openPipe(place: string): { isWritten(): boolean } {
   if (spawnSync('mkfifo', ['-m', '666', place]).status !== 0) throw new Error(`${place} cannot be made`)
   const pipe = openSync(place, constants.O_RDWR | constants.O_NONBLOCK)
@@ -218,11 +218,11 @@ function openPipe(place: string): { isWritten(): boolean } {
   }
 }
 
-/** A process that outlives it, a link that was followed, a file with which to become the manager. */
+/** A process that outlives it, a followed link, a file that would run as the manager. */
 function leftIn(output: string | undefined): readonly string[] {
   const running = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && wordsOf(name).includes(mark))
   const others = running.map(Number).filter((pid) => pid !== process.pid)
-  // Each leads a group of its own. Without a sandbox they are still there, and go now.
+  // Each leads a process group. Without a sandbox they still run, and are killed now.
   for (const pid of others) process.kill(-pid, 'SIGKILL')
   const left = others.map(() => 'a process')
   if (output === undefined) return left

@@ -1,20 +1,20 @@
-/** What the hostile program, the process around it and the test agree upon. */
+/** The contract between the hostile program, the process around it and the test. */
 
 export interface Report {
-  /** The uid of the process around it. */
+  /** The uid of the surrounding process. */
   readonly uid: number
   readonly tried: number
-  /** What was not refused. */
+  /** The attempts that succeeded. */
   readonly done: readonly string[]
-  /** What the machine shows afterwards that should not be. */
+  /** Effects that are visible on the machine afterwards. */
   readonly left: readonly string[]
   readonly trouble?: string
-  /** How it ended for taking shared memory, by the way it did; none where there are no control groups. */
+  /** The exit after exceeding shared memory, by kind of memory; empty without control groups. */
   readonly memory?: Readonly<Record<string, string>> | undefined
 }
 
-/** A descriptor beyond the gap up to which Node closes those that it inherits. */
+/** A descriptor beyond the range of those that Node closes at start. */
 export const inherited = 40
 
-/** It is in files, in the environment and behind the descriptor. */
+/** The secret is in files, in the environment and behind the descriptor. */
 export const secret = 'hush-hush'

@@ -15,7 +15,7 @@ export interface Page {
   evaluate(script: string): Promise<unknown>
   /** Resolves when a script comes to something true, looked at with each frame. */
   until(script: string): Promise<void>
-  /** The text that somebody sees. */
+  /** The visible text. */
   text(): Promise<string>
   press(key: string): Promise<void>
   /** Only the page that was opened or brought there last is seen. */

@@ -4,7 +4,7 @@
  */
 import { equalJson, isJsonObject, type Json, type JsonObject, stringifyJson } from '../../../src/kube/json.ts'
 import { isJsonArray } from '../../../src/kube/json-member.ts'
-import { readYaml } from '../../../src/kube/yaml.ts'
+import { readYaml } from '../../../src/kube/yaml/yaml.ts'
 
 export interface Answer {
   readonly status: number
@@ -46,7 +46,7 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
     shown: '$1TYPE',
   },
   {
-    name: 'what is immutable is quoted as the struct that the server keeps',
+    name: 'an immutable field is quoted as the struct of the server',
     pattern: /(Invalid value: )\{.*?\}(: field is immutable)/g,
     shown: '$1QUOTED$2',
   },
@@ -75,7 +75,7 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
     shown: 'PATCH TYPE',
   },
   {
-    // The embedded server says why, and leaves the body out: it may hold what is nobody's business.
+    // The embedded server gives the reason without the body, which may hold secrets.
     name: 'a body that cannot be parsed is not quoted',
     pattern:
       /^(?:the object provided is unrecognized \(must be of type \w+\): couldn't get version\/kind; json parse error: (?:unexpected end of JSON input|invalid character).*|error decoding patch: error converting YAML to JSON.*|the body of the request is no valid JSON)$/s,
@@ -83,7 +83,7 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
   },
 ]
 
-/** Go walks maps in no order, and stops at an unknown field: which faults of an apply are told is a matter of luck. */
+/** Go iterates over maps in random order and stops at an unknown field: which errors of an apply it reports is random. */
 function withoutFaults(message: string): string {
   const [, head, faults = ''] = /^(failed to create typed patch object \(.*?\): )(.*)$/s.exec(message) ?? []
   return head && /^errors:|field not declared in schema/.test(faults) ? `${head}FAULTS` : message
@@ -100,7 +100,7 @@ function limited(body: Json): Json {
     ...cause,
     message: rules(`${cause['field'] as string}: ${cause['message'] as string}`),
   }))
-  // Several faults are told as Go's maps come, and as handwritten rules and generated ones mix: in no order.
+  // The order of several errors is not defined: it follows Go's maps, and handwritten and generated rules mix.
   const [head = ''] = body['message'].split(/(?<= is invalid: )\[/, 1)
   const message = causes.length > 1 ? head : rules(withoutFaults(body['message']))
   const ordered = told.toSorted((a, b) => (a.message < b.message ? -1 : 1))

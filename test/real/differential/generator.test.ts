@@ -7,7 +7,7 @@ import { gone } from './step.ts'
 const options = { length: 40, group: 'g.example.com', namespace: 'n' }
 
 describe('a sequence', () => {
-  it('is all in its seed', () => {
+  it('is determined by its seed', () => {
     expect(generate({ ...options, seed: 1 })).toEqual(generate({ ...options, seed: 1 }))
     expect(generate({ ...options, seed: 1 })).not.toEqual(generate({ ...options, seed: 2 }))
   })
@@ -17,7 +17,7 @@ describe('a sequence', () => {
     expect(moved).toEqual(generate({ ...options, namespace: 'elsewhere', seed: 3 }))
   })
 
-  it('reaches every kind of write', () => {
+  it('contains every kind of write', () => {
     const steps = Array.from({ length: 50 }, (_none, seed) => generate({ ...options, seed }).steps).flat()
     const types = new Set(steps.map(({ method, type = '' }) => `${method} ${type.replace('application/', '')}`))
     expect([...types]).toEqual(
@@ -34,7 +34,7 @@ describe('a sequence', () => {
   })
 })
 
-describe('one change', () => {
+describe('one edit', () => {
   const base = { spec: { ports: [{ name: 'http', port: 80 }], replicas: 1 } }
 
   it('of an object', () => {
@@ -44,7 +44,7 @@ describe('one change', () => {
     expect(edited(base, { place: placeOf('spec/replicas'), value: gone })).toEqual({ spec: { ports: base.spec.ports } })
   })
 
-  it('as a patch: of lists, the whole one or the item with its key', () => {
+  it('as a patch: for lists, the whole list or the item with its key', () => {
     const edit = { place: placeOf('spec/ports/0/port'), value: 81 }
     expect(mergePatchOf(edit, base)).toEqual({ spec: { ports: [{ name: 'http', port: 81 }] } })
     expect(strategicPatchOf(edit, base)).toEqual({ spec: { ports: [{ name: 'http', port: 81 }] } })

@@ -32,7 +32,7 @@ export interface GeneratorOptions {
   readonly length: number
   /** Of the custom kinds. */
   readonly group: string
-  /** Where nobody else is. */
+  /** A namespace that no other sequence uses. */
   readonly namespace: string
   /** Only these, by plural. */
   readonly only?: readonly string[] | undefined

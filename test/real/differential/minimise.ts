@@ -33,12 +33,12 @@ export async function minimise(bench: Bench, found: Difference, namespace: () =>
   return best
 }
 
-/** A watch waits for an object that somebody must have made. */
+/** Whether an earlier step creates the object that a watch waits for. */
 function ends(before: readonly Step[], name: string): boolean {
   return before.some(({ method, body }) => method === 'POST' && JSON.stringify(body).includes(`"name":"${name}"`))
 }
 
-/** The same sequence where nobody has been. */
+/** The same sequence in an unused namespace. */
 export function inNamespace({ seed, namespace: old, steps }: Sequence, namespace: string): Sequence {
   const text = JSON.stringify(steps).replaceAll(old, namespace)
   return { seed, namespace, steps: JSON.parse(text) as readonly Step[] }

@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../../src/kube/json.ts'
 import { isJsonArray } from '../../../src/kube/json-member.ts'
-import { applyMergePatch } from '../../../src/kube/merge-patch.ts'
+import { applyMergePatch } from '../../../src/kube/patch/merge-patch.ts'
 import { type Answer, sameAnswer } from './compare.ts'
 import { embeddedSide, type Side } from './servers.ts'
 import type { Sequence, Step, Verb } from './step.ts'

@@ -24,7 +24,7 @@ export function collectionOf({ namespace }: Scene, { apiVersion, plural, namespa
   return namespaced ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`
 }
 
-/** Objects outside of namespaces are told apart by their names. */
+/** The names of cluster-scoped objects contain the namespace of the sequence, so that they differ. */
 export function nameOf({ namespace }: Scene, { namespaced }: Kind, name: string): string {
   return namespaced ? name : `${namespace}-${name}`
 }

@@ -25,7 +25,7 @@ export interface Side {
   close(): void
 }
 
-/** A new embedded server. Its time is what it is told, so that both sides agree on the second. */
+/** A new embedded server. The test sets its clock, so that both servers agree on the second. */
 export function embeddedSide(): Side & { setTime(now: number): void } {
   let now = systemClock.now()
   const clock: Clock = { ...systemClock, now: () => now }
@@ -61,7 +61,7 @@ export function realSide(access: Access): Side {
         resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(answered), body: response })
       })
       outgoing.on('error', (error) => {
-        // A connection that was kept for later may be closed just when it is used: nobody has seen the request.
+        // The server may close an idle connection just as it is reused: it has not seen the request.
         if (outgoing.reusedSocket && error.message === 'socket hang up') {
           resolve(side.send({ method, path, headers: wanted, body, signal }))
         } else if (error.message === 'socket hang up') resolve(noAnswer)

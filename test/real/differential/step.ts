@@ -39,14 +39,14 @@ export interface Kind {
   readonly namespaced: boolean
   /** A valid object, without its metadata. */
   readonly template: JsonObject
-  /** Changes that somebody might make, wise or not. */
+  /** Changes that a user might make, valid or not. */
   readonly edits: readonly Edits[]
   /** Changes of its status, where that has an endpoint. */
   readonly status?: readonly Edits[]
   readonly hasScale?: boolean
   /** The real server stores a new object once more at its first change, even if that changes nothing: no watches. */
   readonly isRestless?: boolean
-  /** Something here acts on what is kept, and nothing there: nothing is. */
+  /** One server acts on stored objects of this kind and the other does not: every write is a dry run. */
   readonly isDryRun?: boolean
   /** Values of the template that must stay, for the sake of other sequences: no hostile edits there. */
   readonly isTouchy?: boolean

@@ -1,6 +1,6 @@
 /** Steps that write: every way to say a change, with what may go wrong with it. */
 import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { applyMergePatch } from '../../../src/kube/merge-patch.ts'
+import { applyMergePatch } from '../../../src/kube/patch/merge-patch.ts'
 import type { Chance } from './chance.ts'
 import { mergePatchOf, pointerOf, strategicPatchOf } from './edit.ts'
 import { getStep } from './reads.ts'
@@ -263,12 +263,12 @@ export function deleteStep(scene: Scene, kind: Kind): Step {
     [1, { gracePeriodSeconds: 'x' }],
   ])
   const path = pathOf(scene, kind)
-  // By themselves some leave their pods behind, which is for a collector of garbage to see to.
+  // By default these kinds orphan their pods, which only a garbage collector would handle.
   const body =
     kind.plural === 'jobs' || kind.plural === 'replicationcontrollers'
       ? { propagationPolicy: 'Background', ...own }
       : own
-  // A namespace that goes is emptied here, and by nobody there.
+  // The embedded server empties a deleted namespace; the real one runs without a namespace controller.
   if (kind.plural === 'namespaces') return { method: 'DELETE', path, query: { dryRun: 'All' } }
   return chance.once(2)
     ? { method: 'DELETE', path, query: { propagationPolicy: 'Background' } }

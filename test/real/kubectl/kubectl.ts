@@ -156,7 +156,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/(resource ?version\\?["']?:\s*)\\?"?'?\d+\\?"?'?/gi, '$1VERSION'],
   [/:3[0-2]\d{3}\/(?=TCP|UDP)/g, ':PORT/'],
   [/(nodePort["']?:\s*)\d+/g, '$1PORT'],
-  // Values in the form of Go's debugger are nobody's contract: see docs/embedded-limits.md.
+  // The API does not guarantee values in Go's debug format: see docs/embedded-limits.md.
   [/expected string, got .*$/gm, 'expected string'],
   // The embedded server says what it is.
   [/\+muster\b/g, ''],

@@ -37,7 +37,7 @@ async function run(kubeconfig: string): Promise<void> {
   const election = electLeader({ ...common, lease: { namespace, name }, onChange: tell })
   const shards = joinShards({ ...common, group: { namespace, name } })
   shards.onChange(tell)
-  // What time alone takes away is told by nobody.
+  // No callback reports a lease that expires by time alone, so the replica polls.
   const asking = setInterval(tell, 50)
 
   process.on('SIGTERM', () => {

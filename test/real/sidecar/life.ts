@@ -5,7 +5,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -18,6 +17,7 @@ import { systemClock } from '../../../src/clock/system-clock.ts'
 import type { ActionRecord } from '../../../src/sidecar/action.ts'
 import { sidecarClient, type SidecarClient } from '../../../src/sidecar/client.ts'
 import type { SidecarState } from '../../../src/sidecar/state.ts'
+import { freePort } from '../../free-port.ts'
 
 export interface Life {
   readonly folder: string
@@ -228,14 +228,4 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 /** Waits for something outside, which sends no event. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(20)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

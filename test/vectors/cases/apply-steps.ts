@@ -1,4 +1,4 @@
-/** The words that sequences of writes are told in: `apply('a', …)` is a server-side apply by manager `a`. */
+/** The steps of a sequence of writes: `apply('a', …)` is a server-side apply by manager `a`. */
 import type { Json, JsonObject } from '../../../src/kube/json.ts'
 import type { AppliedKind, ApplyCase, ApplyStep } from './apply.ts'
 

@@ -1,0 +1,99 @@
+// Command helm-engine renders templates with Helm's own engine: one request a line on standard input, one answer a line on
+// standard output. Muster's engine is compared with it.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/engine"
+)
+
+type request struct {
+	// By path below the chart: templates/a.yaml.
+	Templates map[string]string `json:"templates"`
+	Files     map[string]string `json:"files"`
+	Values    map[string]any    `json:"values"`
+	Strict    bool              `json:"strict"`
+}
+
+type answer struct {
+	Rendered map[string]string `json:"rendered,omitempty"`
+	Error    string            `json:"error,omitempty"`
+}
+
+// integers replaces {"$int": "5"} and {"$int64": "5"} by integers, which JSON does not have.
+func integers(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if text, ok := value["$int64"].(string); ok && len(value) == 1 {
+			number, _ := strconv.ParseInt(text, 10, 64)
+			return number
+		}
+		if text, ok := value["$int"].(string); ok && len(value) == 1 {
+			number, _ := strconv.Atoi(text)
+			return number
+		}
+		for key, member := range value {
+			value[key] = integers(member)
+		}
+	case []any:
+		for index, item := range value {
+			value[index] = integers(item)
+		}
+	}
+	return value
+}
+
+func render(line []byte) (result answer) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			result = answer{Error: fmt.Sprintf("panic: %v", problem)}
+		}
+	}()
+	var asked request
+	if err := json.Unmarshal(line, &asked); err != nil {
+		return answer{Error: "request: " + err.Error()}
+	}
+	charted := &chart.Chart{Metadata: &chart.Metadata{Name: "c", Version: "1.2.3", APIVersion: "v2"}}
+	for name, text := range asked.Templates {
+		charted.Templates = append(charted.Templates, &common.File{Name: name, Data: []byte(text)})
+	}
+	for name, text := range asked.Files {
+		charted.Files = append(charted.Files, &common.File{Name: name, Data: []byte(text)})
+	}
+	values, _ := integers(asked.Values).(map[string]any)
+	rendered, err := engine.Engine{Strict: asked.Strict}.Render(charted, common.Values{
+		"Values":       common.Values(values),
+		"Release":      map[string]any{"Name": "r", "Namespace": "n", "Revision": 1, "IsInstall": true, "IsUpgrade": false, "Service": "Helm"},
+		"Capabilities": common.DefaultCapabilities,
+	})
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Rendered: rendered}
+}
+
+func main() {
+	reader := bufio.NewReaderSize(os.Stdin, 1<<20)
+	writer := bufio.NewWriter(os.Stdout)
+	encoder := json.NewEncoder(writer)
+	encoder.SetEscapeHTML(false)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := encoder.Encode(render(line)); err != nil {
+				panic(err)
+			}
+			writer.Flush()
+		}
+		if err != nil {
+			return
+		}
+	}
+}

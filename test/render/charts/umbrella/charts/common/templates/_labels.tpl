@@ -1,0 +1,3 @@
+{{- define "common.labels" -}}
+library: {{ .Chart.Name }}
+{{- end -}}
