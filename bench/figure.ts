@@ -7,7 +7,7 @@ export interface Figure {
   readonly peerName: string
   /** ours / peer. */
   readonly ratio: number
-  /** What the ratio is to reach: `<= 0.25`, `>= 1.5`. */
+  /** The target of the ratio: `<= 0.25`, `>= 1.5`. */
   readonly target: string
   readonly holds: boolean
 }
@@ -31,7 +31,7 @@ export function figure(
   return { bench, figure: name, ours, peer, peerName, ratio, target: `${relation} ${Number(limit.toFixed(3))}`, holds }
 }
 
-/** Something that could not be measured here, and what is missing. */
+/** A figure that could not be measured here, and what is missing. */
 export interface Missing {
   readonly bench: string
   readonly what: string

@@ -1,10 +1,10 @@
 /**
- * A fleet of Pods as a large cluster would serve them: what the cache is measured on.
+ * The Pods of a large cluster, as the API server returns them: the data of the cache benchmark.
  *
- * Everything follows from the seed, so two runs (and two programs) see the same bytes. Some hundred Deployments of
+ * Everything derives from the seed, so two runs (and two programs) see the same bytes. Some hundred Deployments of
  * uneven size own the Pods; those of one ReplicaSet differ as real ones do: name, uid, versions, node, addresses,
- * times, container ids, the name of the token volume. Members stand in the order in which the API server writes them,
- * about 9 KB each, of which some 40 % is managedFields.
+ * times, container ids, the name of the token volume. Members are in the order of the API server, about 9 KB each, of
+ * which some 40 % is managedFields.
  */
 import { type Random, seededRandom } from '../src/clock/random.ts'
 
@@ -20,11 +20,14 @@ export interface FleetOptions {
 
 export interface Fleet {
   readonly size: number
-  /** One Pod as a get or a watch shows it, with kind and apiVersion. Lists are sorted by namespace and name, as is `index`. */
+  /**
+   * One Pod as a get or a watch shows it, with kind and apiVersion. Lists are sorted by namespace and name, and so is
+   * `index`.
+   */
   pod(index: number, version?: number): string
   /** A page of a list: the items carry neither kind nor apiVersion. */
   listPage(start: number, count: number): string
-  /** One line of a watch. Each `version` above 0 is a later state of the Pod: probes fail and recover, containers restart. */
+  /** One watch event. Each `version` above 0 is a later state of the Pod: probes fail and recover, containers restart. */
   watchLine(type: 'ADDED' | 'MODIFIED' | 'DELETED', index: number, version?: number): string
 }
 
@@ -49,7 +52,7 @@ interface ContainerPlan {
   readonly limits: { readonly cpu: string; readonly memory: string }
 }
 
-/** Where a Pod comes from: its place in the fleet, before anything of it is drawn. */
+/** The origin of a Pod: its owner and index, before any random value. */
 interface Origin {
   readonly app: App
   readonly replicaSet: { readonly hash: string; readonly uid: string; readonly createdAt: number }
@@ -103,7 +106,7 @@ function drawOrigins(pods: number, appCount: number, namespaceCount: number, ran
     const app = drawApp(index, namespaceCount, random)
     due += (weight / total) * pods
     const size = (index === appCount - 1 ? pods : Math.round(due)) - origins.length
-    // A roll-out that nobody finished: one app in eight runs two ReplicaSets side by side.
+    // An unfinished roll-out: one app in eight runs two ReplicaSets.
     const replicaSets = Array.from({ length: random.next() < 0.125 ? 2 : 1 }, () => ({
       hash: word(random, 10),
       uid: uuid(random),
@@ -409,7 +412,7 @@ function drawStatus(
   }
 }
 
-/** The part of a spec that the ReplicaSet's template set, and so its controller manages. */
+/** The part of a spec that the ReplicaSet's template sets and its controller manages. */
 function template(spec: Record<string, unknown>): Record<string, unknown> {
   const set = new Set([
     'containers',

@@ -1,17 +1,17 @@
 /**
  * `npm run bench -- apiserver`: the embedded API server beside a real kube-apiserver with etcd, on one machine, in one
- * run, with the same client. What was chosen, and for both alike:
+ * run, with the same client. The rules, the same for both:
  *
- * - Both keep what they acknowledge: every write waits for the disk. Both start with an empty folder.
- * - A start ends with the first `/readyz` that is answered with 200, over HTTPS. That the embedded server prints a line
- *   before does not count: it loads most of what it is with its first request.
- * - What is done before the first process is started (certificates for the real server) does not count; that its two
- *   processes start one after the other does. Node finds its compiled code in its cache, as from the second start on.
- * - Memory at rest is what the processes have resident (VmRSS, of the two added up) three seconds after that answer.
- * - They take turns in every round, so that whatever else the machine does concerns both. The first round of each does not
- *   count, for programs get faster by running; a figure is the median of the others.
- * - The embedded server is what a user would install: the build, started through `bin/muster`. Variables that change what
- *   Node does (NODE_OPTIONS, NODE_EXTRA_CA_CERTS) are not handed on to it.
+ * - Both are durable: every write waits for the disk. Both start with an empty folder.
+ * - A start ends with the first `/readyz` response of 200, over HTTPS. The line that the embedded server prints earlier
+ *   does not count: the server loads most of its code with the first request.
+ * - Preparation before the first process starts (certificates for the real server) does not count; the sequential start
+ *   of its two processes does. Node uses its compile cache, as from the second start on.
+ * - Memory at rest is the resident memory of the processes (sum of VmRSS) three seconds after that response.
+ * - The servers alternate in every round, so that other load on the machine affects both. The first round of each does
+ *   not count, because programs warm up; a figure is the median of the others.
+ * - The embedded server is the published package, started through `bin/muster`. Variables that change the behaviour of
+ *   Node (NODE_OPTIONS, NODE_EXTRA_CA_CERTS) are not passed on.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
@@ -19,7 +19,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { createApiServer } from '../../src/apiserver/server/api-server.ts'
-import { describeError, isMusterError } from '../../src/kube/errors.ts'
+import { cliErrors } from '../../src/cli/errors.ts'
+import { describeError, isMusterError } from '../../src/kube/muster-error.ts'
 import { type BenchReport, type Figure, figure, median, type Missing, type Target as Mark } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 import { type Load, openLoad } from './load.ts'
@@ -28,7 +29,7 @@ import { type Contender, embedded, real, type Running } from './servers.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const name = 'apiserver'
 const clients = 16
-/** How long both have had nothing to do when they are weighed. */
+/** How long both have been idle when memory is measured. */
 const restMs = 3000
 
 interface Measured {
@@ -42,13 +43,13 @@ interface Measured {
 }
 
 interface Sizes {
-  /** Of each kind in each round. */
+  /** Objects of each kind in each round. */
   readonly writes: number
   readonly listed: number
   readonly watchers: number
   readonly events: number
   readonly starts: number
-  /** Beside the first, which does not count: programs get faster by running. */
+  /** Besides the first, which does not count: programs warm up. */
   readonly rounds: number
 }
 
@@ -69,7 +70,7 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchReport> {
   try {
     measured = await measure([embedded, real], sizes, log)
   } catch (error) {
-    if (!isMusterError(error, 'BinaryMissing')) throw error
+    if (!isMusterError(error, cliErrors.BinaryMissing)) throw error
     const missing: Missing = { bench: name, what: 'kube-apiserver and etcd', cure: describeError(error) }
     return { figures: [limit], missing: [missing] }
   }
@@ -94,7 +95,7 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchReport> {
   }
 }
 
-/** A get of one object through the handler, all its way, without a socket. */
+/** A get of one object through the whole handler, without a socket. */
 async function inProcessGet(): Promise<number> {
   const server = createApiServer({ clock: systemClock })
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
@@ -194,7 +195,7 @@ interface Phase {
   readonly run: (load: Load, sizes: Sizes, round: number) => Promise<number>
 }
 
-/** In this order: each finds what the one before it has written. */
+/** In this order: each step uses the objects of the previous one. */
 const phases: readonly Phase[] = [
   { key: 'creates', run: (load, { writes }, round) => createAll(load, `bench-writes-${round}`, writes) },
   {

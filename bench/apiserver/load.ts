@@ -1,6 +1,6 @@
 /**
- * The load that both servers get: a bare HTTP/2 client, the same for each, with as many requests under way as there are
- * clients. It does as little as it can, for it shares the machine with what it measures.
+ * The load on both servers: a minimal HTTP/2 client with as many requests in flight as there are clients. It does as
+ * little as possible, because it shares the machine with the servers.
  */
 import { type ClientHttp2Session, connect } from 'node:http2'
 
@@ -11,16 +11,16 @@ export interface Target {
 }
 
 export interface Load {
-  /** One request; resolves with the length of the answer. Anything but 2xx throws. */
+  /** One request; resolves with the length of the response. Any status other than 2xx throws. */
   send(method: string, path: string, body?: string, type?: string): Promise<number>
-  /** `count` requests by `clients` at once; requests per second. */
+  /** `count` requests by `clients` concurrent clients; requests per second. */
   rate(count: number, clients: number, request: (index: number) => Promise<unknown>): Promise<number>
-  /** Opens `watchers` watches and resolves, when asked, with the milliseconds until each has seen `events`. */
+  /** Opens `watchers` watches and resolves, on request, with the milliseconds until each has seen `events`. */
   watch(path: string, watchers: number, events: number): Promise<{ readonly done: Promise<void> }>
   close(): void
 }
 
-/** With windows like those of Go's clients: in the small ones of Node's, a real server ended watches as too slow. */
+/** Windows as large as those of Go's clients: with the small defaults of Node, a real server ended watches as too slow. */
 function openSession(url: string, ca: string): ClientHttp2Session {
   const session = connect(url, { ca, settings: { initialWindowSize: 4 << 20 } })
   session.once('connect', () => session.setLocalWindowSize(1 << 30))
@@ -83,7 +83,7 @@ export function openLoad({ url, ca, token }: Target): Load {
           }
         })
         stream.on('error', done.reject)
-        // A server ends the watch of a client that is too slow for it.
+        // A server ends the watch of a slow client.
         stream.on('end', () => done.reject(new Error(`a watch ended after ${seen} of ${events} events`)))
         return { ready: ready.promise, done: done.promise }
       })

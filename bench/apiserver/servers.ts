@@ -1,4 +1,4 @@
-/** The two servers that are measured: how each is started, reached, weighed and stopped. bench.ts says what counts. */
+/** The two servers: start, address, memory and stop. bench.ts describes the rules. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -6,35 +6,35 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { readYaml } from '../../src/kube/yaml.ts'
+import { readYaml } from '../../src/kube/yaml/yaml.ts'
 import { apiOf } from '../../test/real/api.ts'
 import { startCluster } from '../../test/real/cluster.ts'
 import type { Target } from './load.ts'
 
 export interface Contender {
-  /** Returns when it has answered that it is ready. */
+  /** Resolves when the server has responded that it is ready. */
   start(): Promise<Running>
 }
 
 export interface Running {
   readonly target: Target
-  /** From its first process until it has answered that it is ready. */
+  /** From its first process until its response that it is ready. */
   readonly readyMs: number
-  /** Of all its processes. */
+  /** Sum of all its processes. */
   residentBytes(): number
   stop(): Promise<void>
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The build must be there. */
+/** The package must have been built. */
 export const embedded: Contender = {
   async start() {
     const { began, ...running } = await launchEmbedded()
     const { url: server, ca, token } = running.target
-    const nobody = { cert: '', key: '' }
+    const noCertificate = { cert: '', key: '' }
     const tokens = { admin: token, alice: '', bob: '' }
-    const api = apiOf({ server, ca, token, version: '', admin: nobody, tokens, kubeconfig: '' })
+    const api = apiOf({ server, ca, token, version: '', admin: noCertificate, tokens, kubeconfig: '' })
     const { status } = await api.call('GET', '/readyz')
     const readyMs = performance.now() - began
     api.close()
@@ -43,7 +43,7 @@ export const embedded: Contender = {
   },
 }
 
-/** Returns when it says where it is; nobody has asked it anything by then. */
+/** Resolves when the server has printed its address, before its first request. */
 async function launchEmbedded(): Promise<Omit<Running, 'readyMs'> & { readonly began: number }> {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
   const kubeconfig = path.join(folder, 'kubeconfig')
@@ -71,7 +71,7 @@ async function launchEmbedded(): Promise<Omit<Running, 'readyMs'> & { readonly b
   }
 }
 
-/** As an installed package lies there, without what makes a checkout one. Returns its program. */
+/** The layout of an installed package, without the files of a checkout. Returns its program. */
 function install(folder: string): string {
   cpSync(path.join(root, 'bin'), path.join(folder, 'bin'), { recursive: true })
   symlinkSync(path.join(root, 'dist'), path.join(folder, 'dist'))

@@ -1,4 +1,4 @@
-/** `npm run bench -- cache`: what the client and the shared cache cost, beside the informers that people use today. */
+/** `npm run bench -- cache`: the cost of the client and the shared cache, beside the informers in common use. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,14 @@ import { controllerRuntime, installPeers } from '../peers/peers.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = (name: string): string => path.join(root, 'bench', 'cache', 'programs', `${name}.mjs`)
 const peers = ['client-node', 'fluent-client'] as const
-const parts = ['memory', 'start', 'rate', 'idle'] as const
+const parts = ['memory', 'fields', 'start', 'rate', 'idle'] as const
 
 interface Sizes {
   readonly pods: number
+  readonly fieldPods: number
   readonly ratePods: number
   readonly rateEvents: number
-  readonly startPods: number
+  readonly startPods: readonly number[]
   readonly startRuns: number
   readonly idleWatches: number
   readonly consumers: number
@@ -25,18 +26,20 @@ interface Sizes {
 
 const full: Sizes = {
   pods: 100_000,
+  fieldPods: 5000,
   ratePods: 2000,
   rateEvents: 30_000,
-  startPods: 100,
+  startPods: [100, 400, 2000],
   startRuns: 15,
   idleWatches: 980,
   consumers: 50,
 }
 const quick: Sizes = {
   pods: 10_000,
+  fieldPods: 5000,
   ratePods: 1000,
   rateEvents: 5000,
-  startPods: 100,
+  startPods: [100, 400, 2000],
   startRuns: 3,
   idleWatches: 180,
   consumers: 50,
@@ -114,18 +117,32 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     add(`watches of ${sizes.consumers} consumers`, shared.watches, 1, 'one consumer', { relation: '<=', limit: 1 })
   })
 
-  await on('start', { pods: sizes.startPods, listed: true }, async (server) => {
-    log(`start of a process that lists and watches ${sizes.startPods} Pods`)
-    const [ours, ...others] = await server.start(['muster', ...measured], sizes.startPods, sizes.startRuns)
-    if (!ours) return
-    for (const [index, peer] of measured.entries()) {
-      const theirs = others[index]!
-      add('start: milliseconds', ours.ms, theirs.ms, peer, { relation: '<=', limit: 1 / 4 })
-      add('start: RSS', ours.rss, theirs.rss, peer, { relation: '<=', limit: 1 / 2 })
-      // Most of a small process's RSS is the text of Node itself. This is the rest.
-      if (ours.own > 0) add('start: RSS without files', ours.own, theirs.own, peer, { relation: '<=', limit: 1 / 2 })
-    }
+  await on('fields', { pods: sizes.fieldPods, listed: false }, async (server) => {
+    log(`memory of ${sizes.fieldPods} Pods: whole, and with two fields`)
+    const words = ['memory', String(sizes.fieldPods)]
+    const whole = await server.measure<Memory>('muster', words)
+    const projected = await server.measure<Memory>('muster', [...words, 'spec.nodeName,status.phase'])
+    add('memory per Pod with two fields: heap', projected.held, whole.held, 'whole Pods', {
+      relation: '<=',
+      limit: 0.5,
+    })
   })
+
+  for (const pods of sizes.startPods) {
+    await on('start', { pods, listed: true }, async (server) => {
+      log(`start of a process that lists and watches ${pods} Pods`)
+      const [ours, ...others] = await server.start(['muster', ...measured], pods, sizes.startRuns)
+      if (!ours) return
+      for (const [index, peer] of measured.entries()) {
+        const theirs = others[index]!
+        const at = `start with ${pods} Pods`
+        add(`${at}: milliseconds`, ours.ms, theirs.ms, peer, { relation: '<=', limit: 1 / 4 })
+        add(`${at}: RSS`, ours.rss, theirs.rss, peer, { relation: '<=', limit: 1 / 2 })
+        // Most of a small process's RSS is the program text of Node. This is the rest.
+        if (ours.own > 0) add(`${at}: RSS without files`, ours.own, theirs.own, peer, { relation: '<=', limit: 1 / 2 })
+      }
+    })
+  }
 
   await on('rate', { pods: sizes.ratePods, listed: false }, async (server) => {
     log(`${sizes.rateEvents} changes of ${sizes.ratePods} Pods`)
@@ -175,17 +192,17 @@ interface Idle {
 interface Start {
   readonly ms: number
   readonly rss: number
-  /** RSS that no file stands behind; 0 where the system does not tell. */
+  /** Anonymous RSS; 0 where the system does not report it. */
   readonly own: number
 }
 
 interface BenchServer {
-  /** Runs one of the programs and reads its answer. */
+  /** Runs one of the programs and parses its output. */
   measure<T>(name: string, words: readonly string[]): Promise<T>
   run<T>(command: string, words: readonly string[]): Promise<T>
   /**
-   * Wall time from the start of a process to its answer, and its RSS then: medians. The programs take turns: whatever
-   * else the machine does, it does to all of them.
+   * Wall time from the start of a process to its output, and its RSS then: medians. The programs alternate, so that
+   * other load on the machine affects all of them.
    */
   start(names: readonly string[], pods: number, runs: number): Promise<readonly Start[]>
 }
@@ -245,7 +262,7 @@ async function onServer(options: ServerOptions, work: (server: BenchServer) => P
   }
 }
 
-/** The same for all. The small young generation keeps what V8 sets aside for itself out of the comparison. */
+/** The same flags for all. The small young generation keeps memory that V8 reserves out of the comparison. */
 const heapFlags = ['--expose-gc', '--max-old-space-size=12000', '--max-semi-space-size=4']
 
 async function firstLine(stream: AsyncIterable<Buffer>): Promise<string> {
@@ -258,7 +275,7 @@ async function firstLine(stream: AsyncIterable<Buffer>): Promise<string> {
   throw new Error(`the process ended before it answered: ${text}`)
 }
 
-/** YAML, as kubeconfigs are: reading it is part of starting. */
+/** YAML, like most kubeconfigs: parsing it is part of the start. */
 function kubeconfigFor(port: number, ca: string): string {
   return `apiVersion: v1
 kind: Config

@@ -1,11 +1,11 @@
 /**
- * The API server of the cache benchmarks, a process of its own: Pods over TLS, HTTP/2 and HTTP/1.1, for whoever asks.
+ * The API server of the cache benchmarks, in a separate process: Pods over TLS, HTTP/2 and HTTP/1.1.
  *
- * A list is empty where the load comes through the watch: no client but ours pages, and 100,000 Pods in one answer
- * are more text than V8 can hold in a string. So all of them get their Pods as ADDED events, which is how streaming
- * lists work as well.
+ * The list is empty where the load comes through the watch: of the clients only ours paginates, and 100,000 Pods in one
+ * response are more text than V8 can hold in a string. All clients therefore get their Pods as ADDED events, which is
+ * how streaming lists work too.
  *
- * Started with: PODS LISTED; prints `PORT` when ready. `POST /control/stream?events=N` sends N changes to every watch.
+ * Arguments: PODS LISTED; prints `PORT` when ready. `POST /control/stream?events=N` sends N changes to every watch.
  */
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { makeCa } from '../../test/certificates.ts'
@@ -19,7 +19,7 @@ const server = createSecureServer({
   settings: { maxConcurrentStreams: 100 },
   ...ca.issue({ commonName: 'bench', ips: ['127.0.0.1'], server: true }),
 })
-/** The same text for whoever asks, made before: the time that a client takes to start is its own. */
+/** The same text for all clients, rendered in advance: the start time of a client must not include it. */
 const wholeList = listed === 'yes' ? fleet.listPage(0, fleet.size) : undefined
 const wholeStream = listed === 'yes' ? Buffer.from(fleetLines(0, fleet.size)) : undefined
 const sockets = new Set<unknown>()
@@ -58,12 +58,12 @@ async function sendFleet(response: Http2ServerResponse): Promise<void> {
   }
 }
 
-/** Versions grow along a watch, whatever Pods it tells of. */
+/** Versions increase along a watch, whatever Pods it reports. */
 function atVersion(line: string, change: number): string {
   return line.replace(/"resourceVersion":"\d+"/, `"resourceVersion":"${baseVersion + change}"`)
 }
 
-/** Changes of Pods in random order, as text in large pieces: the server must not be what is measured. */
+/** Changes of Pods in random order, as text in large chunks: the server must not be the bottleneck. */
 function changes(count: number): readonly Buffer[] {
   const pieces: Buffer[] = []
   let lines: string[] = []
@@ -136,5 +136,5 @@ server.listen(0, '127.0.0.1', () => {
   const address = server.address()
   if (address && typeof address === 'object') console.log(JSON.stringify({ port: address.port, ca: ca.cert }))
 })
-// The benchmark holds our standard input: when it goes, so do we.
+// The benchmark holds our standard input: when it closes, this process ends.
 process.stdin.on('end', () => process.exit(0)).resume()

@@ -1,18 +1,18 @@
 /**
- * `npm run bench -- contract`: how long a thousand offline runs of the memcached example take, in one process. A run is what
- * `apply-configuration` does: read the input directory, fill an embedded cluster, reconcile, write the output directory.
- * A second figure leaves the files out: that is what a suite of declarative tests pays for each test. Runs of one process
- * may share what they have in common, and these have all of it; so a third figure has a CR of another name in each. The last
- * is about a gather of gigabytes (`gather.ts`).
+ * `npm run bench -- contract`: the time of a thousand offline runs of the memcached example in one process. A run is
+ * one `apply-configuration`: read the input directory, fill an embedded cluster, reconcile, write the output directory.
+ * A second figure leaves out the files: the cost of each test in a suite of declarative tests. Runs in one process may
+ * share memoized results, and these share all of them; a third figure therefore uses a CR with another name in each
+ * run. The last figure is about a gather of gigabytes (`gather.ts`).
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { memcached as operator } from '../../test/examples.ts'
-import { readInputs } from '../../src/contract/input-directory.ts'
-import { writeOutput } from '../../src/contract/output-directory.ts'
-import { openOfflineWorld } from '../../src/contract/offline-world.ts'
+import { readInputs } from '../../src/contract/directory/input-directory.ts'
+import { writeOutput } from '../../src/contract/directory/output-directory.ts'
+import { openOfflineWorld } from '../../src/contract/offline/offline-world.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { type BenchReport, figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
@@ -20,14 +20,14 @@ import { measureGather } from './gather.ts'
 
 const input = fileURLToPath(new URL('../../examples/memcached/tests/creates/input-dir', import.meta.url))
 const now = Date.UTC(2026, 0, 31, 12)
-/** What a thousand may take. */
+/** The target for a thousand runs. */
 const limitSeconds = 10
 
 export async function run({ quick, only, log }: BenchOptions): Promise<BenchReport> {
   const gather = only === undefined || only === 'gather' ? await measureGather(quick, log) : []
   if (only === 'gather') return { figures: gather, missing: [] }
   const runs = quick ? 100 : 1000
-  // In memory where there is such a place: what is measured is a run, not the disk.
+  // In memory where possible: the figure is about a run, not the disk.
   const folder = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'muster-bench-'))
   try {
     const example = await readInputs(input, operator, { strict: true })
@@ -58,7 +58,7 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
 
 type Inputs = (at: number) => readonly UntypedObject[] | Promise<readonly UntypedObject[]>
 
-/** How long so many runs take. */
+/** The time of `count` runs. */
 async function repeat(
   runs: number,
   inputs: Inputs,

@@ -1,7 +1,8 @@
 /**
- * A gather far larger than the memory of who reads it: lists of a gigabyte in YAML and of 300 MB in JSON, thousands of small files
- * beside them, and two objects in all of that which somebody declares. `muster inputs from-must-gather` is to find these two. What is
- * shown is its memory against the size of the directory: who held a list at once would take several times its length.
+ * A gather far larger than the memory of its reader: lists of a gigabyte in YAML and of 300 MB in JSON, thousands of
+ * small files, and two declared objects in all of that. `muster inputs from-must-gather` must find these two. The
+ * figure is its memory in relation to the size of the directory: a reader that loads a whole list would take several
+ * times its length.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,7 +28,7 @@ const declared = `applyConfigurationResources:
   - {group: "", version: v1, resource: configmaps, namespace: shop, name: wanted}
   - {group: "", version: v1, resource: configmaps, namespace: mart, name: wanted}
 `
-/** Of the directory. */
+/** Size of the directory. */
 const wholeBytes = 2 ** 31
 
 export async function measureGather(quick: boolean, log: (line: string) => void): Promise<readonly Figure[]> {
@@ -43,7 +44,7 @@ export async function measureGather(quick: boolean, log: (line: string) => void)
     if (found !== 2) throw new Error(`${found} objects were found, and two are there`)
     const MB = (size: number): number => Math.round(size / 1e6)
     log(`a gather of ${MB(bytes)} MB: ${MB(maxRss)} MB of memory, ${seconds.toFixed(1)} s`)
-    // A small one says nothing: a process takes that much without one.
+    // A small directory shows nothing: the process itself takes that much.
     if (quick) return []
     return [
       figure('contract', 'memory for a gather, MB', MB(maxRss), MB(bytes), 'its size', { relation: '<=', limit: 0.25 }),
@@ -74,7 +75,7 @@ const jsonList: ListForm = {
     `${JSON.stringify({ metadata: { name, namespace: 'mart' }, data: { words } })}${isLast ? '' : ','}\n`,
 }
 
-/** The one that is wanted is its last. */
+/** The declared object is the last one. */
 function writeList(file: string, bytes: number, { head, tail, item }: ListForm): void {
   mkdirSync(path.dirname(file), { recursive: true })
   const descriptor = openSync(file, 'w')
@@ -98,7 +99,7 @@ function writeSmall(folder: string, bytes: number): void {
   }
 }
 
-/** In a process of its own, with the heap that a small machine gives it; it says itself at its end what it took. */
+/** In a separate process with the heap of a small machine; it reports its own memory at its end. */
 async function cut(
   folder: string,
 ): Promise<{ readonly maxRss: number; readonly seconds: number; readonly found: number }> {

@@ -1,25 +1,26 @@
 /**
- * What isolation costs: `node bench/isolation/cost.ts`. One reconcile that wants nothing, with and without reads, at each
- * level; the time until an operator is ready; the memory that one more takes. Medians of ten rounds, in one run.
+ * The cost of isolation: `node bench/isolation/cost.ts`. One reconcile with an empty plan, with and without reads, at
+ * each level; the time until an operator is ready; the memory of one additional operator. Medians of ten rounds, in one
+ * run.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock/system-clock.ts'
-import { freezeDeep } from '../../src/cache/intern.ts'
+import { freezeDeep } from '../../src/cache/decode/intern.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { openRunner } from '../../src/manager/isolation/open-runner.ts'
 import type { IsolationLevel, Runner } from '../../src/manager/isolation/runner.ts'
 import { offline } from '../../src/operator/live.ts'
 import type { MutationOutcome } from '../../src/operator/plan.ts'
 import { noMemory, type Situation } from '../../src/operator/reconcile.ts'
-import { openView } from '../../src/operator/view.ts'
+import { openView } from '../../src/operator/view/view.ts'
 
 const module = fileURLToPath(new URL('./reader.ts', import.meta.url))
 const rounds = 10
 const reconciles = 100
 const reads = 100
 
-/** A kilobyte, as the cache keeps it. */
+/** A kilobyte, in the form of the cache. */
 const object = freezeDeep({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -48,7 +49,7 @@ function situationOf({ operator }: Runner, count: number): Situation<KubeObject>
   }
 }
 
-/** Each wish is granted at once: what is measured is the way there and back. */
+/** Each mutation succeeds at once: the figure is the round trip. */
 const execute = (wave: readonly unknown[]): Promise<readonly MutationOutcome[]> =>
   Promise.resolve(wave.map(() => ({ result: 'done' })))
 
@@ -61,7 +62,7 @@ async function measure(runner: Runner, count: number): Promise<number> {
       const { ledger } = await runner.run(situationOf(runner, count), execute)
       if (ledger.failure) throw new Error(ledger.failure.message)
     }
-    // The first is to warm up.
+    // The first round is the warm-up.
     if (round > 0) times.push(((performance.now() - began) * 1000) / reconciles)
   }
   return median(times)
@@ -71,7 +72,7 @@ function median(times: readonly number[]): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN
 }
 
-/** Resident megabytes of this process and all that it has started. */
+/** Resident megabytes of this process and its descendants. */
 function resident(): number {
   const all = execFileSync('ps', ['-eo', 'pid=,ppid=,rss='], { encoding: 'utf8' })
   const rows = all

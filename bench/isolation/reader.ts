@@ -1,8 +1,8 @@
-/** An operator that reads as often as its CR says, and wants nothing: what is left is the cost of reading. */
+/** An operator that reads as often as its CR says and writes nothing: the rest is the cost of reading. */
 import { defineController } from '../../src/operator/controller.ts'
-import { type Field, integer } from '../../src/operator/field.ts'
-import { defineKind, type Kind } from '../../src/operator/kind.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
+import { type Field, integer } from '../../src/operator/kind/field.ts'
+import { defineKind, type Kind } from '../../src/operator/kind/kind.ts'
+import { ConfigMap } from '../../src/kube/kinds.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
 
 type Spec = { readonly reads: Field<number, number, 'defaulted'> }

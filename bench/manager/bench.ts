@@ -1,33 +1,42 @@
 /**
- * `npm run bench -- manager`: ten small operators in one Muster beside ten controller-runtime processes, on one real
- * kube-apiserver. README.md beside this file says what is measured, and how.
+ * `npm run bench -- manager`: ten small operators in one Muster process beside ten controller-runtime processes, on one
+ * real kube-apiserver. README.md in this folder describes the method.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describeError, isMusterError } from '../../src/kube/errors.ts'
+import { cliErrors } from '../../src/cli/errors.ts'
+import { describeError, isMusterError } from '../../src/kube/muster-error.ts'
 import type { Snapshot } from '../../test/real/cluster.ts'
 import { type BenchReport, type Figure, figure, type Missing, type Target } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 import { operatorPeer } from '../peers/peers.ts'
-import { dayOf, profile } from './day.ts'
-import { configMaps, deployments, type Ground, type Heard, openGround, widgetName, widgetsOf } from './ground.ts'
-import { latenciesSideBySide, type SideBySideSizes } from './side-by-side.ts'
+import { dailyCostOf, profile } from './daily-cost.ts'
+import {
+  configMaps,
+  deployments,
+  type BenchmarkCluster,
+  type RequestCounts,
+  openBenchmarkCluster,
+  widgetName,
+  widgetsOf,
+} from './benchmark-cluster.ts'
+import { interleavedLatencies, type InterleavedSizes } from './interleaved-latency.ts'
 import { controllerRuntimeSide, type Fleet, installMuster, numbersTo, type Side } from './sides.ts'
-import type { Spread } from './spread.ts'
-import { cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
+import type { Percentiles } from './percentiles.ts'
+import { cpuText, alternatingLatencies, type Latency, type AlternatingSizes } from './alternating-latency.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const name = 'manager'
 const parts = ['start', 'rest', 'latency', 'many'] as const
 type Part = (typeof parts)[number]
 
-interface Sizes extends TurnSizes, SideBySideSizes {
+interface Sizes extends AlternatingSizes, InterleavedSizes {
   readonly secrets: number
   readonly nodes: number
   readonly operators: number
-  /** How many operators there are where there are many, and how many CRs each of those has that had none before. */
+  /** The number of operators for the figures of many, and of CRs of each additional operator. */
   readonly many: number
   readonly crsOfFurther: number
   readonly restMs: number
@@ -81,14 +90,14 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     return { figures: [], missing: [missing] }
   }
   const muster = installMuster()
-  let ground: Ground | undefined
+  let cluster: BenchmarkCluster | undefined
   try {
     log(`a real server with ${sizes.secrets} Secrets and ${sizes.operators * sizes.crsOfEach} CRs`)
-    ground = await openGround(muster.crds(sizes.many), sizes, log)
+    cluster = await openBenchmarkCluster(muster.crds(sizes.many), sizes, log)
     const wanted = (part: Part): boolean => only === undefined || only === part
-    const measuring = { ground, sizes, wanted, log }
+    const measuring = { cluster, sizes, wanted, log }
     const ours = await measure(muster, measuring)
-    await ground.reset()
+    await cluster.reset()
     const peer = controllerRuntimeSide(binary)
     const theirs = await measure(peer, measuring)
     const latencies = wanted('latency')
@@ -96,10 +105,10 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
       : undefined
     return { figures: figuresOf(ours, theirs, latencies, sizes, log), missing: [] }
   } catch (error) {
-    if (!isMusterError(error, 'BinaryMissing')) throw error
+    if (!isMusterError(error, cliErrors.BinaryMissing)) throw error
     return { figures: [], missing: [{ bench: name, what: 'kube-apiserver and etcd', cure: describeError(error) }] }
   } finally {
-    await ground?.stop()
+    await cluster?.stop()
     muster.remove()
   }
 }
@@ -107,70 +116,70 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
 interface Rest {
   readonly memoryBytes: number
   readonly watches: number
-  /** In the window. */
-  readonly heard: Heard
+  /** During the measurement. */
+  readonly requestCounts: RequestCounts
 }
 
 interface Measured {
   readonly coldMs: number
   readonly restartMs: number | undefined
   readonly rest: Rest | undefined
-  /** How long the client lets each of its watches last, in seconds. */
+  /** The timeout that the client sets for each of its watches, in seconds. */
   readonly watchSeconds: readonly number[]
-  /** With everything in place, for the turns. */
+  /** With all objects in place, for the turns. */
   readonly kept: Snapshot | undefined
   readonly many: { readonly memoryBytes: number; readonly watches: number } | undefined
 }
 
 interface Measuring {
-  readonly ground: Ground
+  readonly cluster: BenchmarkCluster
   readonly sizes: Sizes
   readonly wanted: (part: Part) => boolean
   readonly log: (line: string) => void
 }
 
-/** As many as Muster's default for one operator. */
+/** Muster's default concurrency of one operator. */
 const workers = 8
-/** How long nothing may move before it counts as rest. */
+/** How long no write may happen before it counts as rest. */
 const quietMs = 3000
 const settleMs = 20_000
 
 async function measure(side: Side, measuring: Measuring): Promise<Measured> {
-  const { ground, sizes, wanted, log } = measuring
+  const { cluster, sizes, wanted, log } = measuring
   const { operators, crsOfEach } = sizes
   const crs = (operator: number): number => (operator < operators ? crsOfEach : sizes.crsOfFurther)
   const tell = (line: string): void => log(`${side.name}: ${line}`)
   const started: Fleet[] = []
   const start = (count: number): Fleet => {
-    const fleet = side.start(numbersTo(count), ground.kubeconfig, crs)
+    const fleet = side.start(numbersTo(count), cluster.kubeconfig, crs)
     started.push(fleet)
     return fleet
   }
   try {
-    const watchesAtStart = await ground.openWatches()
-    const listening = ground.listen()
+    const watchesAtStart = await cluster.openWatches()
+    const listening = cluster.listen()
     const writes = await countWrites(measuring)
-    const serverAtStart = ground.cpuSeconds()
+    const serverAtStart = cluster.cpuSeconds()
     const fleet = start(operators)
     await fleet.reconciled
     const coldMs = await writes.rest()
-    const cpu = cpuText(fleet.cpuSeconds(), ground.cpuSeconds() - serverAtStart)
+    const cpu = cpuText(fleet.cpuSeconds(), cluster.cpuSeconds() - serverAtStart)
     tell(`all at rest after ${coldMs.toFixed(0)} ms and ${cpu}`)
-    const heardAtStart = await listening.heard()
+    const heardAtStart = await listening.requestCounts()
     tell(`asked for: ${summaryOf(heardAtStart)}`)
     await check(measuring)
 
     let rest: Rest | undefined
     if (wanted('rest')) {
-      const atRest = ground.listen()
+      const atRest = cluster.listen()
       await sleep(sizes.restMs)
-      const [memoryBytes, watches] = [fleet.memoryBytes(), (await ground.openWatches()) - watchesAtStart]
-      rest = { memoryBytes, watches, heard: await atRest.heard() }
-      tell(`${megabytes(memoryBytes)} MB, ${watches} watches; at rest asked for: ${summaryOf(rest.heard)}`)
+      const [memoryBytes, watches] = [fleet.memoryBytes(), (await cluster.openWatches()) - watchesAtStart]
+      rest = { memoryBytes, watches, requestCounts: await atRest.requestCounts() }
+      tell(`${megabytes(memoryBytes)} MB, ${watches} watches; at rest asked for: ${summaryOf(rest.requestCounts)}`)
     }
 
     await fleet.stop()
-    const kept = wanted('latency') ? await ground.keep() : undefined
+    const kept = wanted('latency') ? await cluster.keep() : undefined
 
     let restartMs: number | undefined
     if (wanted('start')) {
@@ -184,12 +193,12 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
 
     let many: Measured['many']
     if (wanted('many')) {
-      for (let kind = operators; kind < sizes.many; kind++) await ground.addWidgets(kind, sizes.crsOfFurther)
-      const watchesBefore = await ground.openWatches()
+      for (let kind = operators; kind < sizes.many; kind++) await cluster.addWidgets(kind, sizes.crsOfFurther)
+      const watchesBefore = await cluster.openWatches()
       const fleetOfMany = start(sizes.many)
       const ms = await fleetOfMany.reconciled
       await sleep(settleMs)
-      many = { memoryBytes: fleetOfMany.memoryBytes(), watches: (await ground.openWatches()) - watchesBefore }
+      many = { memoryBytes: fleetOfMany.memoryBytes(), watches: (await cluster.openWatches()) - watchesBefore }
       tell(
         `${sizes.many} operators: ${megabytes(many.memoryBytes)} MB, ${many.watches} watches, after ${ms.toFixed(0)} ms`,
       )
@@ -201,29 +210,29 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
   }
 }
 
-/** Of each side, in their order. */
+/** Of each side, in the same order. */
 interface Latencies {
   readonly inTurns: readonly Latency[]
-  readonly oneByOne: readonly Spread[]
+  readonly oneByOne: readonly Percentiles[]
 }
 
 /**
- * Beside Muster: the peer as it is, with as many workers as Muster lets an operator have, and one that applies, as Muster
- * does. What a server needs more for an apply than for an update shows between the first and the last of them.
+ * The peers: controller-runtime with its defaults, with Muster's concurrency, and with server-side apply, as Muster
+ * uses it. The difference between the first and the last is the cost of apply on the server.
  */
 async function measureLatencies(
   { muster, peer, binary }: { readonly muster: Side; readonly peer: Side; readonly binary: string },
   ours: Measured,
   theirs: Measured,
-  { ground, sizes, log }: Measuring,
+  { cluster, sizes, log }: Measuring,
 ): Promise<Latencies> {
   const peers = [peer, controllerRuntimeSide(binary, { workers })]
   const contenders = [
     { side: muster, operators: sizes.operators, kept: ours.kept! },
     ...peers.map((side) => ({ side, operators: 1, kept: theirs.kept! })),
   ]
-  const inTurns = await latenciesInTurns(contenders, ground, sizes, log)
-  await ground.reset(ours.kept)
+  const inTurns = await alternatingLatencies(contenders, cluster, sizes, log)
+  await cluster.reset(ours.kept)
   const neighbours = [
     { side: muster, operators: numbersTo(sizes.operators) },
     ...[...peers, controllerRuntimeSide(binary, { applies: true })].map((side, index) => ({
@@ -231,12 +240,12 @@ async function measureLatencies(
       operators: [sizes.operators + index],
     })),
   ]
-  for (const { operators } of neighbours.slice(1)) await ground.addWidgets(operators[0]!, sizes.crsOfEach)
-  return { inTurns, oneByOne: await latenciesSideBySide(neighbours, ground, sizes, log) }
+  for (const { operators } of neighbours.slice(1)) await cluster.addWidgets(operators[0]!, sizes.crsOfEach)
+  return { inTurns, oneByOne: await interleavedLatencies(neighbours, cluster, sizes, log) }
 }
 
-/** Looks on while everything is made; `rest` resolves with the milliseconds until the last write, when nothing moves any more. */
-async function countWrites({ ground, sizes }: Measuring): Promise<{ rest(): Promise<number> }> {
+/** Observes the start; `rest` resolves with the milliseconds until the last write, once there are no more writes. */
+async function countWrites({ cluster, sizes }: Measuring): Promise<{ rest(): Promise<number> }> {
   const { operators, crsOfEach } = sizes
   const begun = performance.now()
   let last = begun
@@ -247,8 +256,8 @@ async function countWrites({ ground, sizes }: Measuring): Promise<{ rest(): Prom
   }
   const kinds = Array.from({ length: operators }, (_, kind) => widgetsOf(kind))
   const paths = [configMaps, deployments, ...kinds]
-  const closings = await Promise.all(paths.map((followed) => ground.observer.follow(`${followed}?watch=true`, note)))
-  // Each watch begins with what is there.
+  const closings = await Promise.all(paths.map((followed) => cluster.observer.follow(`${followed}?watch=true`, note)))
+  // Each watch begins with the existing objects.
   await sleep(1000)
   const start = performance.now()
   seen = 0
@@ -266,20 +275,20 @@ async function countWrites({ ground, sizes }: Measuring): Promise<{ rest(): Prom
   }
 }
 
-/** What was made is what was asked for: on both sides the same. */
-async function check({ ground, sizes }: Measuring): Promise<void> {
+/** The created objects are the desired ones: the same on both sides. */
+async function check({ cluster, sizes }: Measuring): Promise<void> {
   const { operators, crsOfEach } = sizes
   const count = async (listed: string): Promise<number> => {
-    const { items } = JSON.parse(await ground.observer.send('GET', listed)) as { readonly items: readonly unknown[] }
+    const { items } = JSON.parse(await cluster.observer.send('GET', listed)) as { readonly items: readonly unknown[] }
     return items.length
   }
   const expected = operators * crsOfEach
   for (const listed of [configMaps, deployments]) {
     const found = await count(listed)
-    // The server itself makes a ConfigMap with its certificates in no namespace of ours: no controllers run.
+    // The server creates no ConfigMap with its certificates in our namespaces: no controllers run.
     if (found !== expected) throw new Error(`${listed}: ${found} objects instead of ${expected}`)
   }
-  const made = JSON.parse(await ground.observer.send('GET', `${configMaps}/${widgetName(0, 0)}`)) as {
+  const made = JSON.parse(await cluster.observer.send('GET', `${configMaps}/${widgetName(0, 0)}`)) as {
     readonly data: Readonly<Record<string, string>>
   }
   const { value, token, nodes } = made.data
@@ -318,11 +327,11 @@ function figuresOf(
     add(`watches of ${many} operators`, ours.many.watches, theirs.many.watches, `${many} of them`, atMost(1 / 5))
   }
   if (ours.rest && theirs.rest) {
-    const perMinute = ({ heard }: Rest): number => (heard.requests * 60_000) / sizes.restMs
+    const perMinute = ({ requestCounts }: Rest): number => (requestCounts.requests * 60_000) / sizes.restMs
     log(`requests a minute at rest, leases aside: ${perMinute(ours.rest)}; ${ten}: ${perMinute(theirs.rest)}`)
     add('requests a minute at rest', perMinute(ours.rest), 1, 'none', { relation: '<', limit: 1 })
   }
-  const compare = (what: string, [our, ...peers]: readonly Spread[]): void => {
+  const compare = (what: string, [our, ...peers]: readonly Percentiles[]): void => {
     for (const [index, peer] of peers.entries()) {
       const against = [one, `${one}, ${workers} workers`, `${one} that applies`][index]!
       add(`${what}: p50 ms`, our!.p50, peer.p50, against, atMost(1.25))
@@ -342,10 +351,10 @@ function figuresOf(
   }
   if (ours.rest && theirs.rest && latencies) {
     const [ourDay, theirDay] = ([ours, theirs] as const).map(({ rest, watchSeconds }, index) =>
-      dayOf({
+      dailyCostOf({
         memoryBytes: rest!.memoryBytes,
-        requestsAtRest: rest!.heard.requests,
-        leasesAtRest: rest!.heard.leases,
+        requestsAtRest: rest!.requestCounts.requests,
+        leasesAtRest: rest!.requestCounts.leases,
         restMs: sizes.restMs,
         watchSeconds,
         requestsPerChange: latencies.inTurns[index]!.requestsPerChange,
@@ -359,7 +368,7 @@ function figuresOf(
   return figures
 }
 
-function summaryOf({ by }: Heard): string {
+function summaryOf({ by }: RequestCounts): string {
   const entries = [...by].toSorted(([, a], [, b]) => b - a)
   return entries.map(([what, count]) => `${count} ${what}`).join(', ') || 'nothing'
 }

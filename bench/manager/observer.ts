@@ -1,27 +1,27 @@
 /**
- * Who looks on: a bare HTTP/2 client that follows what the operators write, and makes the changes that they follow. It has
- * one connection for its watches, so that what it is told of a CR and of a ConfigMap has come the same way, and another one
- * for what it writes.
+ * The observer: a minimal HTTP/2 client that watches the writes of the operators and makes the changes that trigger
+ * them. It has one connection for its watches, so that events of CRs and ConfigMaps take the same path, and another one
+ * for its writes.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Access } from '../../test/real/cluster.ts'
 
 export interface Observer {
-  /** The text of a 2xx answer; anything else throws. */
+  /** The text of a 2xx response; any other status throws. */
   send(method: string, path: string, body?: unknown, type?: string): Promise<string>
-  /** Calls `onLine` with each line of a watch until it is closed; one that ends before is opened again where it was. */
+  /** Calls `onLine` with each line of a watch until it is closed; a watch that ends earlier is resumed. */
   follow(path: string, onLine: (line: string) => void): Promise<() => void>
   close(): void
 }
 
-/** What is not to be counted is recognised by it. */
+/** Identifies requests that are not counted. */
 export const observerAgent = 'bench-observer'
 
-/** With a window like that of Go's clients: a server ends the watches of those that are too slow for it. */
+/** A window as large as that of Go's clients: a server ends the watches of slow clients. */
 function openSession({ server, ca }: Access): ClientHttp2Session {
   const session = connect(server, { ca, settings: { initialWindowSize: 4 << 20 } })
-  // Whoever has a request under way hears of it there.
+  // Pending requests receive the error.
   session.on('error', () => undefined)
   session.once('connect', () => session.setLocalWindowSize(1 << 30))
   return session
@@ -34,7 +34,7 @@ export function openObserver(access: Access): Observer {
   let writes = openSession(access)
   let watches = openSession(access)
   let isOver = false
-  // A server ends a connection on which nothing has happened for some minutes.
+  // A server closes an idle connection after some minutes.
   const alive = (session: ClientHttp2Session): ClientHttp2Session =>
     session.closed || session.destroyed ? openSession(access) : session
   const headers = (method: string, path: string): Record<string, string> => ({
@@ -89,7 +89,7 @@ export function openObserver(access: Access): Observer {
           for (const line of lines) read(line)
         })
         stream.on('error', opened.reject)
-        // A server ends the watches of those that are too slow for it, and may be the slow one itself.
+        // A server ends the watches of slow clients, and may be the slow one itself.
         stream.on('close', () => {
           if (!isClosed && !isOver) setTimeout(open, 10)
         })
@@ -112,7 +112,7 @@ export function openObserver(access: Access): Observer {
   }
 }
 
-/** `count` of them, so many at once. */
+/** `count` requests, so many concurrently. */
 export async function inParallel(
   count: number,
   atOnce: number,
@@ -125,12 +125,12 @@ export async function inParallel(
   await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker))
 }
 
-/** Those of which the operator may not hear again within this time are lost. */
+/** A change without a reaction within this time is lost. */
 const longestMs = 60_000
 
 /** Changes of the CRs of one kind. Each resolves with the milliseconds from event to write. */
 export interface Changes {
-  /** One of them, followed by its write; it ends when the CR reports that, too, so that nothing of it is left to do. */
+  /** One change, followed by its write; it ends when the CR reports it too, so that no work is left. */
   one(): Promise<number>
   /** So many a second, whether or not the operator keeps up. */
   steadily(count: number, perSecond: number): Promise<readonly number[]>
@@ -159,9 +159,9 @@ interface Open {
 }
 
 /**
- * Changes of CRs, timed from when a watch shows the changed CR to when a watch shows the ConfigMap made from it: what the
- * server needs to store the change is no part of it. A ConfigMap that skips a change has answered it. `kinds`: paths of CRs
- * and their names; all of them are followed over one watch of ConfigMaps.
+ * Changes of CRs, timed from the watch event of the changed CR to the watch event of the resulting ConfigMap: the time
+ * the server needs to store the change is excluded. A ConfigMap that skips a change has answered it. `kinds`: paths of
+ * CRs and their names; one watch of ConfigMaps follows all of them.
  */
 export async function openChanges(
   observer: Observer,
@@ -169,12 +169,12 @@ export async function openChanges(
   kinds: readonly { readonly widgets: string; readonly names: readonly string[] }[],
 ): Promise<OpenChanges> {
   const seenAt = new Map<number, number>()
-  /** Of each CR, oldest first. */
+  /** For each CR, oldest first. */
   const open = new Map<string, Open[]>(kinds.flatMap(({ names }) => names.map((name) => [name, []])))
-  /** What each CR has reported, and who waits for the next. */
+  /** The last reported value of each CR, and the waiter for the next. */
   const reported = new Map<string, number>()
   const waiting = new Map<string, () => void>()
-  // Higher than any value before, whoever made the changes then.
+  // Higher than any earlier value of any side.
   let latest = Math.ceil(performance.now())
 
   const sawWidget = (line: string): void => {
@@ -193,7 +193,7 @@ export async function openChanges(
     const unseen = open.get(object.metadata.name)
     for (let first = unseen?.[0]; first && Number(object.data?.value) >= first.value; first = unseen?.[0]) {
       unseen?.shift()
-      // The two watches are of two caches of the server: the later event may come first.
+      // The two watches come from two caches of the server: the later event may arrive first.
       first.done(Math.max(now - (seenAt.get(first.value) ?? now), 0))
     }
   }
@@ -202,11 +202,11 @@ export async function openChanges(
     observer.follow(`${configMaps}?watch=true`, sawConfigMap),
     ...kinds.map(({ widgets }) => observer.follow(`${widgets}?watch=true`, sawWidget)),
   ])
-  // What they begin with is there before the first change.
+  // The initial objects arrive before the first change.
   await sleep(500)
 
   const changesOf = (widgets: string, names: readonly string[]): Changes => {
-    /** Of one CR, in the order of their values: what overtakes another would never be seen. */
+    /** The changes of one CR in the order of their values: an overtaken one would never be observed. */
     const sent = new Map<string, Promise<unknown>>()
     const inTurn = async (name: string, value: number): Promise<void> => {
       const before = sent.get(name)
@@ -284,7 +284,7 @@ export async function openChanges(
   }
 }
 
-/** One that fails before it is awaited is nobody's to report until then. */
+/** An error before it is awaited must not be an unhandled rejection. */
 function awaitedLater<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined)
   return promise

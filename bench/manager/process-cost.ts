@@ -1,9 +1,9 @@
-/** What processes cost, as Linux counts it. */
+/** The cost of processes, as Linux counts it. */
 import { readFileSync } from 'node:fs'
 
 /**
- * One process: all that it has resident (RSS), as if nobody else used the libraries and the program. Several of the same
- * program: pages that they share are counted once (PSS).
+ * One process: its resident memory (RSS), as if no other process used the libraries and the program. Several processes
+ * of one program: shared pages count once (PSS).
  */
 export function memory(pids: readonly number[]): number {
   const field = pids.length === 1 ? 'Rss' : 'Pss'

@@ -1,4 +1,4 @@
-/** The two sides: how each starts so many operators, says that all is reconciled, is weighed and is stopped. */
+/** The two sides: how each starts its operators, reports that all is reconciled, is measured and is stopped. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { kindOf, namespace } from './ground.ts'
+import { kindOf, namespace } from './benchmark-cluster.ts'
 import { cpuSeconds, memory } from './process-cost.ts'
 
 export interface Side {
@@ -20,13 +20,13 @@ export function numbersTo(count: number): readonly number[] {
   return Array.from({ length: count }, (_, number) => number)
 }
 
-/** Operators at work. */
+/** Running operators. */
 export interface Fleet {
   /** Milliseconds from the first process until every CR has been reconciled once. */
   readonly reconciled: Promise<number>
   /** See `memory`. */
   memoryBytes(): number
-  /** Processor time so far, of those that still run. */
+  /** CPU time so far, of the processes still running. */
   cpuSeconds(): number
   stop(): Promise<void>
 }
@@ -39,11 +39,11 @@ export interface InstalledMuster extends Side {
   remove(): void
 }
 
-/** What is built, as an installed package lies there: whoever builds meanwhile does no harm. */
+/** The build, laid out as an installed package: a concurrent build does not interfere. */
 export function installMuster(): InstalledMuster {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
   const modules = path.join(folder, 'node_modules')
-  const own = path.join(modules, 'muster')
+  const own = path.join(modules, '@muster-dev', 'muster')
   mkdirSync(own, { recursive: true })
   copyFileSync(path.join(root, 'package.json'), path.join(own, 'package.json'))
   for (const part of ['bin', 'dist']) cpSync(path.join(root, part), path.join(own, part), { recursive: true })
@@ -81,8 +81,8 @@ export function installMuster(): InstalledMuster {
 }
 
 /**
- * JSON is YAML, too. By default an operator may change less in a minute than is asked of one here; the ports of this machine
- * may be somebody else's.
+ * JSON is valid YAML. The default allowance is lower than the load here; the default ports of this machine may be in
+ * use.
  */
 function settingsFor(names: readonly string[]): string {
   const gates = { changesPerMinute: 60_000 }
@@ -95,15 +95,15 @@ function settingsFor(names: readonly string[]): string {
   })
 }
 
-/** For whoever looks for what takes long: `BENCH_NODE_FLAGS=--cpu-prof`. */
+/** For profiling: `BENCH_NODE_FLAGS=--cpu-prof`. */
 function nodeFlags(): readonly string[] {
   return process.env['BENCH_NODE_FLAGS']?.split(' ') ?? []
 }
 
 export interface PeerOptions {
-  /** Reconciles at once in each process. @default as controller-runtime has it, one */
+  /** Concurrent reconciles in each process. @default controller-runtime's, one */
   readonly workers?: number
-  /** It writes by server-side apply, as Muster does, and not by updates. @default false */
+  /** Writes by server-side apply, as Muster does, instead of updates. @default false */
   readonly applies?: boolean
 }
 
@@ -134,7 +134,10 @@ interface Program {
 }
 
 const longestMs = 240_000
-/** Processes that start at once: fifty would wait for each other longer than controller-runtime lets its caches take. */
+/**
+ * Processes that start at once: fifty would wait for each other longer than the cache sync timeout of
+ * controller-runtime.
+ */
 const startedAtOnce = 10
 
 function fleetOf(variables: Readonly<Record<string, string>>, programs: readonly Program[]): Fleet {
@@ -142,7 +145,7 @@ function fleetOf(variables: Readonly<Record<string, string>>, programs: readonly
   const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: _authorities, ...inherited } = process.env
   const env = { ...inherited, ...variables }
   const running: ChildProcess[] = []
-  // Should this process end in another way than it is meant to.
+  // If this process ends unexpectedly.
   const leave = (): void => running.forEach((child) => child.kill('SIGKILL'))
   process.once('exit', leave)
   const stopping = new AbortController()
@@ -158,7 +161,7 @@ function fleetOf(variables: Readonly<Record<string, string>>, programs: readonly
     return performance.now() - begun
   }
   const reconciled = startAll()
-  // It is awaited when it is of interest; a fleet that is stopped before has not failed.
+  // Awaited only when needed; stopping before that is not a failure.
   reconciled.catch(() => undefined)
   const end = async (ended: readonly ChildProcess[]): Promise<void> => {
     await Promise.all(ended.map(endOf))
@@ -175,7 +178,7 @@ function fleetOf(variables: Readonly<Record<string, string>>, programs: readonly
   }
 }
 
-/** The line that says that all of its CRs have been reconciled. */
+/** The line that reports that all of its CRs have been reconciled. */
 async function said(child: ChildProcess): Promise<void> {
   const lines = createInterface({ input: child.stdout! })
   const what = await Promise.race([

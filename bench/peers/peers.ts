@@ -1,4 +1,4 @@
-/** The clients we measure against: npm ones from their own lockfile, the Go one built from the module proxy. */
+/** The clients that we compare with: npm packages from their own lockfile, the Go program built from the module proxy. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -29,9 +29,19 @@ export function controllerRuntime(log: (line: string) => void): string | undefin
   return goProgram('controller-runtime', ['main.go'], log)
 }
 
-/** The same for the operator that is measured beside Muster's. */
+/** The same for the operator that is compared with Muster's. */
 export function operatorPeer(log: (line: string) => void): string | undefined {
   return goProgram('ten-operators', ['main.go', 'reconciler.go', 'applying.go', 'widget.go'], log)
+}
+
+/** Starts and stops a test control plane with envtest, and prints how long that took. */
+export function envtestPeer(log: (line: string) => void): string | undefined {
+  return goProgram('envtest', ['main.go'], log)
+}
+
+/** Renders a chart with Helm's library, and prints how long that took. */
+export function helmLibrary(log: (line: string) => void): string | undefined {
+  return goProgram('helm-library', ['main.go'], log)
 }
 
 function goProgram(name: string, sources: readonly string[], log: (line: string) => void): string | undefined {

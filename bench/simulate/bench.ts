@@ -1,14 +1,14 @@
-/** How many plans a second the simulator plays on one core, for the memcached example; and how long all of them take. */
+/** The rate of the simulator in plans per second on one core, for the memcached example, and the time of all plans. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text as readText } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { engineFlags } from '../../src/cli/simulate-parts.ts'
+import { engineFlags } from '../../src/cli/testing/simulate-parts.ts'
 import { type BenchReport, figure, type Figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 import type { Rate, RateOptions } from './rate.ts'
 
-/** What an operator's author can wait for. */
+/** The longest acceptable wait for an author. */
 const wantedPlansPerSecond = 200
 const wantedSeconds = 60
 
@@ -25,7 +25,7 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
   return { figures, missing: [] }
 }
 
-/** In a process like those that the command shares its plans out to. */
+/** In a process like those of the command. */
 async function measure(
   name: string,
   workloads: boolean,
@@ -39,10 +39,10 @@ async function measure(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [text] = await Promise.all([readText(child.stdout), once(child, 'close')])
-  const { all, played, broken, seconds, wall } = JSON.parse(text) as Rate
-  log(`${name}: ${played} of ${all} plans, ${broken} broken, ${seconds.toFixed(1)} s of CPU, ${wall.toFixed(1)} s`)
+  const { all, executed, broken, seconds, wall } = JSON.parse(text) as Rate
+  log(`${name}: ${executed} of ${all} plans, ${broken} broken, ${seconds.toFixed(1)} s of CPU, ${wall.toFixed(1)} s`)
   return [
-    figure('simulate', `plans a second of CPU, ${name}`, played / seconds, wantedPlansPerSecond, 'wanted', {
+    figure('simulate', `plans a second of CPU, ${name}`, executed / seconds, wantedPlansPerSecond, 'wanted', {
       relation: '>=',
       limit: 1,
     }),
@@ -50,17 +50,17 @@ async function measure(
   ]
 }
 
-/** What an operator is simulated with, beside its sample. */
+/** The inputs of the simulation besides the sample. */
 const further = {
   memcached: [],
   database: [
     ['--sample', 'sample.yaml'],
     ['--live', 'outside.ts'],
-    ['--scenes', 'scenes.yaml'],
+    ['--scenarios', 'scenarios.yaml'],
   ],
 } as const satisfies Readonly<Record<string, readonly (readonly [flag: string, file: string])[]>>
 
-/** As its author waits for it: the command, from its start to its end, on all cores. */
+/** As an author runs it: the command, from its start to its end, on all cores. */
 async function wholeSet(name: string, example: keyof typeof further, workloads: boolean): Promise<Figure> {
   const place = (file: string): string => fileURLToPath(new URL(`../../${file}`, import.meta.url))
   const files = further[example].flatMap(([flag, file]) => [flag, place(`examples/${example}/${file}`)])

@@ -1,10 +1,10 @@
 /**
- * How long `muster up` takes until a newcomer can use it: from the moment its first process is started, launcher, set-up
- * check and all, to the line that says it is ready, and to the line that says that everything is at rest. What the line
- * itself says counts from the start of the second process, and so is always a little less.
+ * How long `muster up` takes until it is usable: from the start of its first process, including launcher and set-up
+ * check, to the line that says it is ready, and to the line that says that everything is at rest. The time in the line
+ * itself counts from the start of the second process, and so is always a little less.
  *
- * Once on a new folder, then some times on what it has kept. `npm start` is measured as well: npm takes a moment before it
- * starts anything of ours, and whoever types it waits for that, too.
+ * Once with a new folder, then several times with the kept data. `npm start` is measured as well, because users also
+ * wait for npm.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,13 +17,13 @@ import { type BenchReport, figure, median, type Missing } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What docs/running.md promises of later starts. */
+/** The promise of docs/running.md for later starts. */
 const limitSeconds = 2
 
 interface Start {
   readonly readySeconds: number
   readonly restSeconds: number
-  /** What it says about itself. */
+  /** The time that it prints itself. */
   readonly saidSeconds: number
   readonly writes: string
 }
@@ -39,7 +39,7 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
       words: [path.join(root, 'bin', 'muster'), 'up', '--data', path.join(folder, 'data')],
       cwd: folder,
     }),
-    // In the checkout, as it is meant; what it keeps is elsewhere.
+    // In the checkout; its data is elsewhere.
     'npm start': (folder: string) => ({
       program: 'npm',
       words: ['start', '--', '--data', path.join(folder, 'data'), '--kubeconfig-out', path.join(folder, 'kubeconfig')],
@@ -105,7 +105,7 @@ async function start(how: {
   }
 }
 
-/** As Ctrl-C does: all of them at once. */
+/** As Ctrl-C does: all processes of the group. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null) return
   const closed = once(child, 'close')

@@ -25,7 +25,7 @@ await measure(async () => {
         await watcher.start()
       }
     },
-    // The watcher keeps its cache to itself; what it was given is what it holds.
+    // The watcher does not expose its cache; the received objects are the held ones.
     count: () => (seen > 0 ? names.size : 0),
   }
 })

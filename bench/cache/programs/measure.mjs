@@ -1,12 +1,12 @@
 /**
- * What every measured program does, whatever client it uses. The mode comes as first argument; the answer is one line of
- * JSON on standard output.
+ * The protocol of all measured programs, whatever client they use. The mode is the first argument; the output is one
+ * line of JSON on standard output.
  *
- * - `start N`: follow Pods until all N are there; the benchmark times it from outside.
- * - `footprint N`: the same, for the memory that no file stands behind.
- * - `memory N`: hold N Pods, then tell the heap after garbage collection.
- * - `rate N E`: hold N Pods, then take E changes; tells CPU seconds spent on them.
- * - `idle W`: hold W watches that bring nothing, on top of a few that warm up.
+ * - `start N`: watch Pods until all N have arrived; the benchmark measures the time from outside.
+ * - `footprint N`: the same, for anonymous memory.
+ * - `memory N [PATHS]`: hold N Pods, or these fields of them, then report the heap after garbage collection.
+ * - `rate N E`: hold N Pods, then receive E changes; reports the CPU seconds spent on them.
+ * - `idle W`: hold W idle watches, in addition to a few that warm up.
  * - `consumers N C`: hold N Pods for one consumer, then for C.
  */
 const [mode, first = '0', second = '0'] = process.argv.slice(2)
@@ -36,14 +36,14 @@ const control = async (path) => {
   })
 }
 
-/** What no file stands behind, as Linux counts it. */
+/** Anonymous memory, as Linux counts it. */
 const anonymousMemory = async () => {
   const { readFile } = await import('node:fs/promises')
   const text = await readFile('/proc/self/smaps_rollup', 'utf8').catch(() => '')
   return 1024 * Number(/^Anonymous:\s+(\d+)/m.exec(text)?.[1] ?? 0)
 }
 
-/** Resolves when `done` says so; looked at after every object, or from time to time. */
+/** Resolves when `done` returns true; checked after every object, or periodically. */
 const until = (done) =>
   new Promise((resolve) => {
     const look = () => (done() ? resolve() : setTimeout(look, 20))
@@ -60,13 +60,13 @@ export async function measure(make) {
         if (++seen === Number(first)) resolve()
       })
     })
-    // What asking costs must not be part of what is timed.
+    // The cost of the measurement must not be part of it.
     tell(mode === 'start' ? { rss: process.memoryUsage().rss } : { own: await anonymousMemory() })
     return
   }
   const client = await make()
   if (mode === 'idle') {
-    // The first ones pay for what is set up once: it is the price of each further one that is asked for.
+    // The first watches pay for one-time set-up; the figure is the price of each further one.
     await client.idle(0, warmUp)
     const before = settled()
     await client.idle(warmUp, Number(first))

@@ -1,9 +1,12 @@
-/** Muster's part of the cache benchmarks, run from the build as a user would. See measure.mjs for the protocol. */
+/** Muster's program of the cache benchmarks, run from the build as a user would. See measure.mjs for the protocol. */
 import { connect } from '../../../dist/client/index.js'
 import { createSharedCache } from '../../../dist/cache/index.js'
 import { measure } from './measure.mjs'
 
 const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
+// `memory N PATHS`: keeps only these fields.
+const [mode, , paths = ''] = process.argv.slice(2)
+const detail = mode === 'memory' && paths !== '' ? paths.split(',') : 'full'
 const thing = (index) => ({ group: '', version: 'v1', kind: 'Thing', plural: `things${index}`, namespaced: true })
 
 await measure(async () => {
@@ -14,13 +17,14 @@ await measure(async () => {
     async follow(onObject) {
       const subscription = cache.subscribe(pods, {
         consumer: 'bench',
+        detail,
         onEvent: ({ object }) => onObject(object.metadata.name),
       })
       subscriptions.push(subscription)
       await subscription.synced()
     },
     async idle(first, count) {
-      // One after the other, as the peers have to.
+      // Sequentially, as the peers do.
       for (let index = first; index < first + count; index++) {
         const subscription = cache.subscribe(thing(index), { consumer: 'bench' })
         subscriptions.push(subscription)

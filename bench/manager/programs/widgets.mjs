@@ -1,6 +1,6 @@
 /**
- * The operators that are measured, as their author would write them: `widgets.mjs#widget00` and so on. The same in Go is
- * bench/peers/ten-operators. Started by itself, `node widgets.mjs N`, it prints the CRDs of N of them, one a line.
+ * The measured operators, as an author would write them: `widgets.mjs#widget00` and so on. The same in Go is
+ * bench/peers/ten-operators. Started directly, `node widgets.mjs N` prints the CRDs of N of them, one a line.
  */
 import { hash } from 'node:crypto'
 import {
@@ -56,7 +56,7 @@ function widgetOperator(number) {
 
   const controller = defineController({
     for: Widget,
-    resources: [config, deployment],
+    dependents: [config, deployment],
     reads: [Secret, Node],
     status({ cr, view }) {
       note(`${kind} ${cr.metadata.name}`)
@@ -79,7 +79,7 @@ let seen = new Set()
 function note(cr) {
   if (seen.add(cr).size < expected) return
   console.log(JSON.stringify({ reconciled: seen.size }))
-  // It has been told; nothing is collected any more.
+  // The line has been printed; nothing is counted any more.
   seen = { add: () => ({ size: -1 }) }
 }
 

@@ -1,4 +1,4 @@
-// Command controller-runtime-cache holds every Pod of a server in a controller-runtime cache and tells what that costs.
+// Command controller-runtime-cache holds every Pod of a server in a controller-runtime cache and reports the cost.
 package main
 
 import (

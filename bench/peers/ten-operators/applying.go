@@ -17,7 +17,7 @@ import (
 
 const fieldOwner = client.FieldOwner("widgets")
 
-// applyConfigMap keeps the ConfigMap by server-side apply, as Muster's operators do: it compares before it writes, too.
+// applyConfigMap maintains the ConfigMap by server-side apply, as Muster's operators do, and compares before it writes.
 func (r *reconciler) applyConfigMap(ctx context.Context, widget *Widget, data map[string]string) (controllerutil.OperationResult, error) {
 	var found corev1.ConfigMap
 	err := r.Get(ctx, client.ObjectKeyFromObject(widget), &found)
@@ -31,7 +31,7 @@ func (r *reconciler) applyConfigMap(ctx context.Context, widget *Widget, data ma
 	return resultOf(err), r.Apply(ctx, wanted, fieldOwner, client.ForceOwnership)
 }
 
-// applyDeployment is the same for the Deployment.
+// applyDeployment does the same for the Deployment.
 func (r *reconciler) applyDeployment(ctx context.Context, widget *Widget, found *appsv1.Deployment) (controllerutil.OperationResult, error) {
 	err := r.Get(ctx, client.ObjectKeyFromObject(widget), found)
 	if client.IgnoreNotFound(err) != nil {

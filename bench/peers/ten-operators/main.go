@@ -1,6 +1,6 @@
-// Command ten-operators is one of the operators that `npm run bench -- manager` runs beside Muster's: the one of the kind
-// that it is given. Its reconciler is in reconciler.go. Everything that controller-runtime has a default for is left at it,
-// but for what the flags say.
+// Command ten-operators is one of the operators that `npm run bench -- manager` runs beside Muster's: the one of the
+// given kind. Its reconciler is in reconciler.go. All options of controller-runtime have their defaults, except those
+// set by flags.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run() error {
 	applies := flag.Bool("apply", false, "write by server-side apply, not by updates")
 	elect := flag.Bool("leader-elect", false, "hold a Lease")
 	flag.Parse()
-	// Neither side logs what it does.
+	// Neither side logs.
 	log.SetLogger(logr.Discard())
 
 	scheme := runtime.NewScheme()
@@ -47,7 +47,7 @@ func run() error {
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		// Fifty of them share a machine here: each would want port 8080.
+		// Fifty of them share a machine: each would use port 8080.
 		Metrics:                       metricsserver.Options{BindAddress: "127.0.0.1:0"},
 		LeaderElection:                *elect,
 		LeaderElectionID:              "bench-" + strings.ToLower(*kind),

@@ -29,14 +29,15 @@ const (
 	image       = "registry.example.com/widget:1"
 )
 
-// reconciler keeps a ConfigMap and a Deployment for each Widget, made from its spec, a Secret that it names and the Nodes.
+// reconciler maintains a ConfigMap and a Deployment for each Widget, computed from its spec, the Secret that it names
+// and the Nodes.
 type reconciler struct {
 	client.Client
 	scheme   *runtime.Scheme
 	recorder events.EventRecorder
-	// applies says that it writes by server-side apply, not by updates: see applying.go.
+	// applies selects server-side apply instead of updates: see applying.go.
 	applies bool
-	// done is told of each Widget that is as it should be.
+	// done receives each Widget that is reconciled.
 	done func(types.NamespacedName)
 }
 
@@ -101,7 +102,7 @@ func (r *reconciler) keepDeployment(ctx context.Context, widget *Widget) (*appsv
 		spec.Replicas = &widget.Spec.Replicas
 		spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 		spec.Template.Labels = labels
-		// Only what is wanted is set: a whole container would throw away what the server defaulted, on every run.
+		// Only desired fields are set: a whole container would discard server defaults on every run.
 		if len(spec.Template.Spec.Containers) != 1 {
 			spec.Template.Spec.Containers = make([]corev1.Container, 1)
 		}
@@ -172,7 +173,7 @@ func (r *reconciler) setup(ctx context.Context, manager ctrl.Manager, workers in
 		Complete(r)
 }
 
-// readersOf finds the Widgets that name a Secret.
+// readersOf returns the Widgets that name a Secret.
 func (r *reconciler) readersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	return r.requests(ctx, client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretField: secret.GetName()})
 }

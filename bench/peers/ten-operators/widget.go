@@ -8,7 +8,7 @@ import (
 
 var groupVersion = schema.GroupVersion{Group: "bench.muster.dev", Version: "v1"}
 
-// Widget is the kind of one operator: Widget00, Widget01 and so on are of one shape.
+// Widget is the kind of one operator: Widget00, Widget01 and so on have one schema.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -63,7 +63,7 @@ func (in *WidgetList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// register tells the scheme which of the kinds this process serves.
+// register adds the kind of this process to the scheme.
 func register(scheme *runtime.Scheme, kind string) {
 	scheme.AddKnownTypeWithName(groupVersion.WithKind(kind), &Widget{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind(kind+"List"), &WidgetList{})

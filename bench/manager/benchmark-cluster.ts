@@ -1,6 +1,6 @@
 /**
- * Where both are measured: a real kube-apiserver with etcd, filled once, and put back to that very state before each. What
- * operators ask of the server is read from its own audit log, what they keep open from its own metrics.
+ * The cluster of both sides: a real kube-apiserver with etcd, filled once, and reset to that state before each
+ * measurement. Requests of operators are counted in the server's audit log, open watches in its metrics.
  */
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,35 +13,35 @@ import { inParallel, type Observer, observerAgent, openObserver } from './observ
 export interface GroundSizes {
   readonly secrets: number
   readonly nodes: number
-  /** Those that have CRs from the start. */
+  /** Operators that have CRs from the start. */
   readonly operators: number
   readonly crsOfEach: number
 }
 
-export interface Ground {
+export interface BenchmarkCluster {
   readonly observer: Observer
   readonly kubeconfig: string
-  /** What is there now, to come back to. The servers stand still for it. */
+  /** Saves the current state. The servers are stopped meanwhile. */
   keep(): Promise<Snapshot>
-  /** As it was then, or when it was filled. */
+  /** Restores the saved state, or the initial one. */
   reset(kept?: Snapshot): Promise<void>
   addWidgets(kind: number, count: number): Promise<void>
   openWatches(): Promise<number>
-  /** Processor time of the servers so far, since they were started last. */
+  /** CPU time of the servers since their last start. */
   cpuSeconds(): number
-  /** From now on: what is asked of the server by others than the observer. */
-  listen(): { heard(): Promise<Heard> }
+  /** Starts counting requests of all clients except the observer. */
+  listen(): { requestCounts(): Promise<RequestCounts> }
   stop(): Promise<void>
 }
 
-/** What was asked of a server. */
-export interface Heard {
-  /** Without leases and without the opening of watches. */
+/** Requests of a server. */
+export interface RequestCounts {
+  /** Without Leases and without opening watches. */
   readonly requests: number
   readonly leases: number
-  /** Watches that were opened: how long the client let each last, in seconds. */
+  /** Opened watches: the timeout that the client set for each, in seconds. */
   readonly watches: readonly number[]
-  /** How often what was asked for: `patch configmaps`. */
+  /** Number of requests by type: `patch configmaps`. */
   readonly by: ReadonlyMap<string, number>
 }
 
@@ -58,11 +58,11 @@ export const widgetName = (kind: number, index: number): string => `widget${padd
 const secretBytes = 8192
 const atOnce = 32
 
-export async function openGround(
+export async function openBenchmarkCluster(
   crds: readonly string[],
   sizes: GroundSizes,
   log: (line: string) => void,
-): Promise<Ground> {
+): Promise<BenchmarkCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'muster-bench-'))
   const audit = join(folder, 'audit.log')
   const policy = join(folder, 'policy.yaml')
@@ -121,7 +121,7 @@ export async function openGround(
   }
 }
 
-/** Everybody's requests but the server's own; of each only its end, or its beginning where it goes on. */
+/** Requests of all clients but the server itself; of each only its end, or its start where it is long-running. */
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -171,7 +171,7 @@ async function createWidget(observer: Observer, kind: number, index: number, sec
   })
 }
 
-/** No two are alike, and none can be made smaller. */
+/** All different, and not compressible. */
 function secret(index: number): object {
   let text = ''
   for (let seed = index * 7919 + 1; text.length < secretBytes;) {
@@ -211,11 +211,11 @@ interface AuditLine {
   readonly objectRef?: { readonly resource?: string; readonly subresource?: string }
 }
 
-function listen(audit: string): { heard(): Promise<Heard> } {
+function listen(audit: string): { requestCounts(): Promise<RequestCounts> } {
   const start = sizeOf(audit)
   return {
-    async heard() {
-      // The log is written a moment later.
+    async requestCounts() {
+      // The log is written with a delay.
       await sleep(1500)
       const by = new Map<string, number>()
       const watches: number[] = []

@@ -1,13 +1,13 @@
 /**
- * From event to write, one change at a time, with all sides at work on one server: each has kinds of its own, and a change of
- * one is followed by a change of the next. The same machine is a third quicker in one minute than in another; what is
- * measured within a tenth of a second of each other is measured on the same machine.
+ * Latency from event to write, one change at a time, with all sides at work on one server: each has its own kinds, and
+ * a change of one side is followed by a change of the next. The machine is a third faster in one minute than in
+ * another; within a tenth of a second it is the same for all sides.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { configMaps, type Ground, widgetName, widgetsOf } from './ground.ts'
+import { configMaps, type BenchmarkCluster, widgetName, widgetsOf } from './benchmark-cluster.ts'
 import { openChanges } from './observer.ts'
 import type { Fleet, Side } from './sides.ts'
-import { type Spread, spreadOf, spreadText } from './spread.ts'
+import { type Percentiles, percentilesOf, percentilesText } from './percentiles.ts'
 
 export interface Neighbour {
   readonly side: Side
@@ -15,28 +15,28 @@ export interface Neighbour {
   readonly operators: readonly number[]
 }
 
-export interface SideBySideSizes {
+export interface InterleavedSizes {
   readonly crsOfEach: number
-  /** Changes of each side before those that count: what runs for months has been compiled long ago. */
+  /** Changes of each side for the warm-up, which do not count. */
   readonly warmUp: number
   readonly oneByOne: number
 }
 
 const settleMs = 5000
-/** After a change is reported, until the next one. */
+/** The pause after a reported change. */
 const pauseMs = 15
 
-/** In the order of the neighbours. */
-export async function latenciesSideBySide(
+/** In the order of the sides. */
+export async function interleavedLatencies(
   neighbours: readonly Neighbour[],
-  ground: Ground,
-  { crsOfEach, warmUp, oneByOne }: SideBySideSizes,
+  cluster: BenchmarkCluster,
+  { crsOfEach, warmUp, oneByOne }: InterleavedSizes,
   log: (line: string) => void,
-): Promise<readonly Spread[]> {
+): Promise<readonly Percentiles[]> {
   const fleets: Fleet[] = []
   try {
     for (const { side, operators } of neighbours) {
-      const fleet = side.start(operators, ground.kubeconfig, () => crsOfEach)
+      const fleet = side.start(operators, cluster.kubeconfig, () => crsOfEach)
       fleets.push(fleet)
       await fleet.reconciled
     }
@@ -45,12 +45,12 @@ export async function latenciesSideBySide(
       widgets: widgetsOf(kind),
       names: Array.from({ length: crsOfEach }, (_, index) => widgetName(kind, index)),
     }))
-    const changes = await openChanges(ground.observer, configMaps, kinds)
+    const changes = await openChanges(cluster.observer, configMaps, kinds)
     const found = neighbours.map((): number[] => [])
     try {
       for (let round = 0; round < warmUp + oneByOne; round++) {
         for (let turn = 0; turn < neighbours.length; turn++) {
-          // Each goes first as often as any other.
+          // Each side goes first equally often.
           const index = (round + turn) % neighbours.length
           const ms = await changes.of[index]!.one()
           if (round >= warmUp) found[index]!.push(ms)
@@ -60,9 +60,9 @@ export async function latenciesSideBySide(
     } finally {
       changes.close()
     }
-    const spreads = found.map(spreadOf)
+    const spreads = found.map(percentilesOf)
     for (const [index, { side }] of neighbours.entries())
-      log(`${side.name}, one change at a time: ${spreadText(spreads[index]!)}`)
+      log(`${side.name}, one change at a time: ${percentilesText(spreads[index]!)}`)
     return spreads
   } finally {
     for (const fleet of fleets) await fleet.stop()
