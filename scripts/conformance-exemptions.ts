@@ -1,4 +1,4 @@
-/** Conformance tests that simulated workloads cannot answer, and why. Whatever is not listed here must pass. */
+/** Conformance tests that do not apply to simulated workloads, with the reason. All other tests must pass. */
 import type { ConformanceTest } from './conformance-suite.ts'
 
 export function exemptionOf(test: ConformanceTest): string | undefined {

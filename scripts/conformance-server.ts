@@ -1,9 +1,10 @@
-/** An embedded API server with simulated workloads, as a process of its own on loopback. */
+/** An embedded API server with simulated workloads, as a separate process on loopback. */
 import { spawn } from 'node:child_process'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MusterError } from '../src/kube/errors.ts'
+import { cliErrors } from '../src/cli/errors.ts'
+import { MusterError } from '../src/kube/muster-error.ts'
 
 export interface TestedServer {
   readonly kubeconfig: string
@@ -27,7 +28,9 @@ export async function startServer(folder: string): Promise<TestedServer> {
   child.stdout.setEncoding('utf8').on('data', take)
   child.stderr.setEncoding('utf8').on('data', take)
   child.on('error', reject)
-  child.on('exit', () => reject(new MusterError('BinaryMissing', `the embedded API server ended: ${output.trim()}`)))
+  child.on('exit', () =>
+    reject(new MusterError(cliErrors.BinaryMissing, `the embedded API server ended: ${output.trim()}`)),
+  )
   await promise
   return { kubeconfig, stop: () => void child.kill('SIGKILL') }
 }

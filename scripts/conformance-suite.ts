@@ -1,16 +1,16 @@
-/** Kubernetes' end-to-end suite as a program: which conformance tests it has, and the outcome of one of them. */
+/** Kubernetes' end-to-end suite as a program: the list of its conformance tests, and the outcome of one of them. */
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface ConformanceTest {
-  /** Where it is written: `apimachinery/namespace.go`. */
+  /** Its source file: `apimachinery/namespace.go`. */
   readonly file: string
   /** Its whole name, without tags: `[sig-api-machinery] Namespaces should …`. */
   readonly name: string
   /** The last part of its name: `should …`. */
   readonly title: string
-  /** As the suite knows it. */
+  /** The name in the suite. */
   readonly text: string
   readonly isSlow: boolean
 }
@@ -22,10 +22,10 @@ export interface Outcome {
   readonly message: string
 }
 
-/** A test that takes longer hangs. Some tests wait for minutes of the real clock, and those marked as slow for longer. */
+/** A test that takes longer hangs. Some tests wait for minutes of real time, and those marked as slow for longer. */
 const limitSeconds = 400
 const slowLimitSeconds = 900
-/** For cleaning up after the limit; then the process is killed. */
+/** The time for clean-up after the limit; then the process is killed. */
 const graceSeconds = 60
 
 interface SpecReport {
@@ -72,7 +72,7 @@ export async function runTest(
   const output = await runSuite(
     suite,
     [
-      // The suite puts its own name before that of the test.
+      // The suite prefixes the name of the test with its own.
       `--ginkgo.focus= ${test.text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')}$`,
       `--ginkgo.timeout=${limit}s`,
       `--kubeconfig=${kubeconfig}`,
@@ -107,7 +107,7 @@ async function specsOf(report: string): Promise<readonly SpecReport[]> {
   }
 }
 
-/** Runs the program, and returns what it printed. */
+/** Runs the program, and returns its output. */
 async function runSuite(
   suite: string,
   args: readonly string[],
@@ -124,7 +124,7 @@ async function runSuite(
   child.stdout.setEncoding('utf8').on('data', take)
   child.stderr.setEncoding('utf8').on('data', take)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  // Stopped from outside, it has no result, which is one as well.
+  // A killed run has no result, which is a failure too.
   child.on('error', (error) => (signal.aborted ? resolve() : reject(error)))
   child.on('close', () => resolve())
   await promise.finally(() => clearTimeout(timer))

@@ -1,4 +1,4 @@
-/** Results of conformance tests, counted by area and told one by one where a test did not pass. */
+/** Results of conformance tests, counted by area and listed one by one where a test did not pass. */
 import type { ConformanceTest } from './conformance-suite.ts'
 
 export interface Result {
@@ -34,7 +34,7 @@ export function table(results: readonly Result[]): string {
   ].join('\n')
 }
 
-/** Those that do not apply, by reason and file. Of a file with few others, the others are named. */
+/** Tests that do not apply, by reason and file. If only a few tests of a file apply, these are named instead. */
 function exempted(results: readonly Result[]): readonly string[] {
   const exempt = results.filter(({ outcome }) => outcome === 'not applicable')
   if (exempt.length === 0) return []

@@ -1,17 +1,18 @@
 /**
- * Programs from Debian's packages, for suites that need a real one: downloaded once and unpacked into a cache folder outside
- * the repository, not installed, so that neither root nor a changed machine is needed.
+ * Programs from Debian's packages, for suites that need a real one: downloaded once and unpacked into a cache folder
+ * outside the repository, not installed, so that they need no root and do not change the machine.
  */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MusterError } from '../src/kube/errors.ts'
+import { cliErrors } from '../src/cli/errors.ts'
+import { MusterError } from '../src/kube/muster-error.ts'
 import { cacheFolder, type Environment, findProgram, refuseInTests, run, whileHolding } from './real-binaries.ts'
 
 export interface Wanted<Program> {
-  /** Of the folder, and in messages. */
+  /** The name of the folder, also used in messages. */
   readonly name: string
   readonly packages: readonly string[]
-  /** Tries what lies in the folder. */
+  /** Checks that the unpacked program works. */
   readonly use: (folder: string) => Promise<Program>
 }
 
@@ -36,7 +37,7 @@ export async function fromDebian<Program>(wanted: Wanted<Program>, env: Environm
   return await use(folder)
 }
 
-/** For LD_LIBRARY_PATH. Some packages keep libraries in a folder of their own, and find them where they would be installed. */
+/** For LD_LIBRARY_PATH. Some packages keep libraries in a folder of their own, and expect them at the installed path. */
 export async function librariesIn(folder: string, env: Environment): Promise<string> {
   const found: string[] = []
   for (const parent of [join(folder, 'usr', 'lib'), join(folder, 'lib')]) {
@@ -55,7 +56,7 @@ export async function librariesIn(folder: string, env: Environment): Promise<str
 async function download(folder: string, { name, packages }: Wanted<unknown>, env: Environment): Promise<void> {
   if (!(await findProgram('apt-get', env)))
     throw new MusterError(
-      'BinaryMissing',
+      cliErrors.BinaryMissing,
       `${name} is needed, and this machine has no apt-get to fetch it with. Put it on the path.`,
     )
   process.stderr.write(`fetching ${name} from Debian's packages; this happens once\n`)
@@ -64,7 +65,7 @@ async function download(folder: string, { name, packages }: Wanted<unknown>, env
   try {
     await fetchPackages(archives, packages, [], env)
   } catch {
-    // The machine's own lists are missing or old; ours need no root.
+    // The package lists of the machine may be missing or old; our own lists need no root.
     const lists = join(archives, 'lists')
     await mkdir(join(lists, 'partial'), { recursive: true })
     const own = ['-o', `Dir::State::lists=${lists}`, '-o', `Dir::Cache=${join(archives, 'cache')}`]
@@ -73,7 +74,7 @@ async function download(folder: string, { name, packages }: Wanted<unknown>, env
       await fetchPackages(archives, packages, own, env)
     } catch (error) {
       throw new MusterError(
-        'BinaryMissing',
+        cliErrors.BinaryMissing,
         `${name} is needed, and Debian's packages could not be fetched: ${(error as Error).message} Install it, or put it on the path.`,
       )
     }
@@ -83,7 +84,7 @@ async function download(folder: string, { name, packages }: Wanted<unknown>, env
   await rm(archives, { recursive: true, force: true })
 }
 
-/** What is wanted, and what it needs that this machine does not have. */
+/** The requested packages, and their dependencies that this machine does not have. */
 async function fetchPackages(
   archives: string,
   packages: readonly string[],

@@ -1,4 +1,4 @@
-/** `npm run format`: puts every file into the one shape that `npm test` accepts. */
+/** `npm run format`: formats every file as `npm test` requires. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 

@@ -1,5 +1,5 @@
 /**
- * Generates `src/apiserver/printer/columns.json`: what a kube-apiserver tells of the columns of its tables.
+ * Generates `src/apiserver/printer/columns.json`: the table columns of a kube-apiserver.
  *
  *     kubectl proxy & node scripts/generate-columns.ts --server http://127.0.0.1:8001
  */
@@ -20,7 +20,7 @@ async function fetchColumns(server: string): Promise<PackedColumns> {
     const path = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${plural}`
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
     const answer = await fetch(new URL(path, server), { headers: { accept } })
-    // Alpha and beta versions are served by nobody who was not told to.
+    // Alpha and beta versions are not served by default.
     if (!answer.ok) continue
     const { columnDefinitions } = (await answer.json()) as { readonly columnDefinitions: readonly ColumnDefinition[] }
     tables[group === '' || group === 'events.k8s.io' ? plural : `${plural}.${group}`] = columnDefinitions.map(
@@ -30,7 +30,7 @@ async function fetchColumns(server: string): Promise<PackedColumns> {
   return { descriptions, tables }
 }
 
-/** A line for each description and each table, so that differences can be read. */
+/** One line for each description and each table, so that diffs are readable. */
 function print({ descriptions, tables }: PackedColumns): string {
   const lines = Object.entries(tables).map(([table, columns]) => `${JSON.stringify(table)}:${JSON.stringify(columns)}`)
   return `{"descriptions":[\n${descriptions.map((text) => JSON.stringify(text)).join(',\n')}\n],"tables":{\n${lines.join(',\n')}\n}}\n`

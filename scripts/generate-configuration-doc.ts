@@ -1,6 +1,6 @@
 /**
- * Writes the tables of docs/configuration.md from the schema of the settings: `node scripts/generate-configuration-doc.ts`.
- * A test holds the file to the schema.
+ * Writes the tables of docs/configuration.md from the schema of the settings: `node
+ * scripts/generate-configuration-doc.ts`. A test compares the file with the schema.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { changesBetween } from '../src/manager/config/changes.ts'
@@ -15,7 +15,7 @@ export const configurationDocUrl: URL = new URL('../docs/configuration.md', impo
 
 const marks = ['<!-- settings: begin -->', '<!-- settings: end -->'] as const
 
-/** The text, with the tables as the schema has them now. */
+/** The text, with the tables of the current schema. */
 export function configurationDoc(text: string): string {
   const [begin, end] = marks
   const [before = '', rest = ''] = text.split(begin)
@@ -57,7 +57,7 @@ function leaves(schema: JSONSchemaProps, above: readonly string[]): readonly (re
 
 const effects = { live: 'live', operator: 'operator', restart: '**restart**' } as const
 
-/** By what the manager itself makes of a change there. */
+/** By the effect of a change on the manager. */
 function effectOf(path: readonly string[]): string {
   const { settings } = readConfiguration([{ source: 'docs', value: { operators: { name: {} } } }])
   const at = (value: Json): { readonly settings: typeof settings } => ({

@@ -1,9 +1,10 @@
 /**
- * Writes docs/errors.md from the table in src/kube/errors.ts: `node scripts/generate-errors-doc.ts`.
- * A test compares the file with the table.
+ * Writes docs/errors.md from the tables of all layers, joined in src/cli/error-table.ts: `node scripts/generate-errors-doc.ts`.
+ * A test compares the file with the tables.
  */
 import { writeFileSync } from 'node:fs'
-import { type ErrorEntry, errorTable, type RetryClass } from '../src/kube/errors.ts'
+import { errorTable } from '../src/cli/error-table.ts'
+import type { RetryClass } from '../src/kube/muster-error.ts'
 
 export const errorsDocUrl: URL = new URL('../docs/errors.md', import.meta.url)
 
@@ -26,15 +27,16 @@ const ranges: readonly (readonly [prefix: string, subject: string])[] = [
   ['MUS18', 'the sidecar'],
   ['MUS19', 'the manager'],
   ['MUS20', 'the operator contract'],
+  ['MUS21', 'the fault simulator'],
+  ['MUS22', 'rendering'],
+  ['MUS23', 'kustomizations'],
+  ['MUS24', 'installing'],
 ]
 
 export function errorsDoc(): string {
-  const entries: readonly (readonly [string, ErrorEntry])[] = Object.entries(errorTable)
-  const sections = entries
-    .toSorted(([, a], [, b]) => a.code.localeCompare(b.code))
-    .map(
-      ([name, { code, retry, meaning, cure }]) => `## ${code}\n\n**${name}** (${retry}). ${meaning}\n\nCure: ${cure}\n`,
-    )
+  const sections = errorTable.map(
+    ({ code, name, retry, meaning, cure }) => `## ${code}\n\n**${name}** (${retry}). ${meaning}\n\nCure: ${cure}\n`,
+  )
   return `# Errors
 
 Every error that Muster raises has a code that never changes, a name, and a class that says what a program may do

@@ -1,20 +1,20 @@
 /**
- * Generates `src/apiserver/kinds/go-structs.json`: the structs inside the real server that its refusals show as they
- * are, with the names and the order of Go.
+ * Generates `src/apiserver/kinds/values/go-structs.json`: the internal structs of the real server that its error messages
+ * print, with the names and the order of Go.
  *
  *     node scripts/generate-go-structs.ts SOURCE    the folder of the Go module k8s.io/kubernetes
  *
- * `src/apiserver/kinds/go-struct.ts` says how the table is read. The same sources give the same bytes.
+ * `src/apiserver/kinds/values/go-struct.ts` describes the format of the table. The output is deterministic.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { kubernetesVersion } from './kube/sources.ts'
 
-/** What is shown whole; everything else is reached from there. */
+/** The structs that are printed as a whole; all others are reached from these. */
 const roots = ['PodTemplateSpec', 'PersistentVolumeClaim']
 
-/** Types of other packages: shown as their own JSON, or like a type of Go. */
+/** Types of other packages: printed as their own JSON, or like a Go type. */
 const foreign: Readonly<Record<string, string>> = {
   'metav1.ObjectMeta': 'json',
   'metav1.TypeMeta': 'none',
@@ -33,7 +33,7 @@ interface GoField {
   readonly json: string
 }
 
-/** The table of all structs that the server itself works with, each with the JSON names of version v1. */
+/** The table of all internal structs, each with the JSON names of version v1. */
 export function goStructs(internal: string, versioned: string): Readonly<Record<string, string>> {
   const structs = structsOf(internal)
   const outside = structsOf(versioned)
@@ -93,7 +93,7 @@ function main(): void {
   const read = (folder: string, file: string): string => readFileSync(path.join(folder, file), 'utf8')
   const table = goStructs(read(source, 'pkg/apis/core/types.go'), read(api, 'core/v1/types.go'))
   const lines = Object.entries(table).map(([name, fields]) => `${JSON.stringify(name)}:${JSON.stringify(fields)}`)
-  const target = fileURLToPath(new URL('../src/apiserver/kinds/go-structs.json', import.meta.url))
+  const target = fileURLToPath(new URL('../src/apiserver/kinds/values/go-structs.json', import.meta.url))
   writeFileSync(target, `{\n${lines.join(',\n')}\n}\n`)
 }
 

@@ -1,12 +1,12 @@
 /**
- * Generates what `src/kube` knows about the built-in kinds, from the OpenAPI documents of one Kubernetes minor:
+ * Generates the data of `src/kube` about the built-in kinds, from the OpenAPI documents of one Kubernetes minor:
  *
  *     node scripts/generate-kube.ts                  from the Go module k8s.io/kubernetes (needs the Go toolchain)
  *     node scripts/generate-kube.ts --openapi FILE   from api/openapi-spec/swagger.json of a Kubernetes source tree
  *     node scripts/generate-kube.ts --server URL     from a running API server (through `kubectl proxy`)
  *
- * The table of protobuf messages comes from the Go packages beside the first two; a server does not tell it.
- * The same documents give the same bytes. Descriptions are left behind.
+ * The table of protobuf messages comes from the Go packages beside the first two; a server does not serve it. The
+ * output is deterministic. Descriptions are left out.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -30,7 +30,7 @@ export function generate(sources: Sources): ReadonlyMap<string, string> {
   ])
 }
 
-/** The table in use stays where there are no sources to make another from. */
+/** Without sources the current table is kept. */
 function protobufFiles({ packages }: Sources, resources: readonly BuiltinResource[]): [string, string][] {
   return packages.length === 0 ? [] : [['schema/protobuf.json', protobufOf(packages, resources)]]
 }
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
     values.server === undefined ? readSources(values.openapi ?? downloadOpenApi()) : await fetchSources(values.server)
   const files = generate(sources)
   const target = fileURLToPath(new URL('../src/kube/', import.meta.url))
-  // A group that is no longer served must not linger.
+  // A group that is no longer served must be removed.
   rmSync(path.join(target, 'types'), { recursive: true, force: true })
   for (const [file, text] of files) {
     mkdirSync(path.dirname(path.join(target, file)), { recursive: true })

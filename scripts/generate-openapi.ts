@@ -1,10 +1,11 @@
 /**
- * Generates `src/apiserver/discovery/openapi/source.json.br`, from which the embedded server builds its OpenAPI documents:
+ * Generates `src/apiserver/discovery/openapi/source.json.br`, from which the embedded server builds its OpenAPI
+ * documents:
  *
  *     kubectl proxy & node scripts/generate-openapi.ts --server http://127.0.0.1:8001
  *
- * A running kube-apiserver is the source, since only it lists enumerations. What it does not serve (alpha and beta
- * versions) is taken from the Go module, as for `generate-kube.ts`. The same documents give the same bytes.
+ * The source is a running kube-apiserver, because only it lists enumerations. Versions that it does not serve (alpha
+ * and beta) come from the Go module, as for `generate-kube.ts`. The output is deterministic.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ interface Document {
   readonly paths: Readonly<Record<string, PathItem>>
 }
 
-/** Everything that cannot be told from a resource's name and verbs. */
+/** Everything that cannot be derived from a resource's name and verbs. */
 export function openApiSource(served: Sources, others: Sources): OpenApiSource {
   const documents = new Map<string, JsonObject>()
   const parameters: Record<string, Parameter> = {}
@@ -58,7 +59,7 @@ function isBuiltIn(document: OpenApiV3): boolean {
   return (document as unknown as Document).info['title'] === 'Kubernetes'
 }
 
-/** Most parameters are the same wherever they stand; of the others each place gets an entry. */
+/** Most parameters are the same everywhere; the others have an entry for each place. */
 function collectParameters({ paths }: Document, found: Record<string, Parameter>): void {
   for (const [path, item] of Object.entries(paths)) {
     const { parameters = [], ...operations } = item

@@ -1,8 +1,15 @@
-/** `npm run generate`: every file in the repository that is made from another source. */
+/** `npm run generate`: every generated file of the repository. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const scripts = ['generate-errors-doc.ts', 'generate-kube.ts']
+const scripts = [
+  'generate-errors-doc.ts',
+  'generate-metrics-doc.ts',
+  'generate-cli-doc.ts',
+  'generate-api-doc.ts',
+  'generate-deploy.ts',
+  'generate-kube.ts',
+]
 for (const script of scripts) {
   const file = fileURLToPath(new URL(script, import.meta.url))
   const { status } = spawnSync(process.execPath, [file, ...process.argv.slice(2)], { stdio: 'inherit' })

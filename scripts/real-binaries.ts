@@ -1,8 +1,8 @@
 /**
- * The real kube-apiserver and etcd, which the suites of `npm run test:real` run against, and the stock kubectl.
+ * The real kube-apiserver and etcd of the suites of `npm run test:real`, and the stock kubectl.
  *
  * Found in KUBEBUILDER_ASSETS, the convention of the field, or built once from their Go modules into a cache folder
- * outside the repository. The tiny main packages under `test/real/servers` pin what is built.
+ * outside the repository. The small main packages under `test/real/servers` pin the versions.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,14 +12,15 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { lockFile } from '../src/system/folder-lock.ts'
-import { MusterError } from '../src/kube/errors.ts'
+import { cliErrors } from '../src/cli/errors.ts'
+import { MusterError } from '../src/kube/muster-error.ts'
 
 export interface RealBinaries {
   /** Path of kube-apiserver. */
   readonly apiserver: string
   /** Path of etcd. */
   readonly etcd: string
-  /** What kube-apiserver says it is: `v1.37.1`. */
+  /** The version that kube-apiserver reports: `v1.37.1`. */
   readonly version: string
 }
 
@@ -33,7 +34,7 @@ export async function realBinaries(env: Environment = process.env): Promise<Real
   const go = await findProgram('go', env)
   if (go) return await fromSource(go, env)
   throw new MusterError(
-    'BinaryMissing',
+    cliErrors.BinaryMissing,
     'kube-apiserver and etcd are needed. Either fetch them with setup-envtest and point at them: ' +
       'export KUBEBUILDER_ASSETS="$(go run sigs.k8s.io/controller-runtime/tools/setup-envtest@latest use -p path)"; ' +
       'or set KUBEBUILDER_ASSETS to any folder that holds both; ' +
@@ -45,9 +46,18 @@ async function fromAssets(folder: string): Promise<RealBinaries> {
   const [apiserver, etcd] = [join(folder, 'kube-apiserver'), join(folder, 'etcd')]
   for (const file of [apiserver, etcd])
     if (!(await isExecutable(file)))
-      throw new MusterError('BinaryMissing', `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`)
+      throw new MusterError(
+        cliErrors.BinaryMissing,
+        `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`,
+      )
   const words = (await run(apiserver, ['--version'])).trim().split(' ')
-  return { apiserver, etcd, version: words.at(-1) ?? 'unknown' }
+  const version = words.at(-1) ?? 'unknown'
+  if (version.endsWith('+muster'))
+    throw new MusterError(
+      cliErrors.BinaryMissing,
+      `KUBEBUILDER_ASSETS is ${folder}, the folder of muster envtest. These suites compare with the real server: unset the variable.`,
+    )
+  return { apiserver, etcd, version }
 }
 
 async function fromSource(go: string, env: Environment): Promise<RealBinaries> {
@@ -59,56 +69,105 @@ async function fromSource(go: string, env: Environment): Promise<RealBinaries> {
   return { apiserver: join(folder, 'kube-apiserver'), etcd: join(folder, 'etcd'), version }
 }
 
-/** Path of kubectl, as it is published. It is looked for apart from the servers: most suites need those alone. */
+/** Path of the published kubectl. It is located separately from the servers: most suites need only those. */
 export async function realKubectl(env: Environment = process.env): Promise<string> {
   const assets = env['KUBEBUILDER_ASSETS']
   if (assets) {
     const file = join(assets, 'kubectl')
     if (await isExecutable(file)) return file
-    throw new MusterError('BinaryMissing', `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`)
+    throw new MusterError(cliErrors.BinaryMissing, `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`)
   }
   const go = await findProgram('go', env)
   if (!go)
     throw new MusterError(
-      'BinaryMissing',
+      cliErrors.BinaryMissing,
       'kubectl is needed: set KUBEBUILDER_ASSETS to a folder that holds it, or install Go (https://go.dev/dl).',
     )
-  // The staging modules count from v0 where Kubernetes counts from v1.
+  // The staging modules use v0 where Kubernetes uses v1.
   const version = (await pinnedVersion('kubectl', 'k8s.io/kubectl')).replace(/^v0/, 'v1')
   return join(await builtFrom(go, env, { kubectl: version }, 'kubectl-'), 'kubectl')
 }
 
-/** Path of Kubernetes' own end-to-end suite, as a program. Always built: no published folder holds it. */
+/** Path of Helm, as it is published. Always built: it is in no folder of test binaries. */
+export async function realHelm(env: Environment = process.env): Promise<string> {
+  const go = await findProgram('go', env)
+  if (!go) {
+    throw new MusterError(cliErrors.BinaryMissing, 'Helm is built from its Go module: install Go (https://go.dev/dl).')
+  }
+  const version = await pinnedVersion('helm', 'helm.sh/helm/v4')
+  return join(await builtFrom(go, env, { helm: version }, 'helm-'), 'helm')
+}
+
+/** Path of the OCI registry `distribution`. Always built: it is in no folder of test binaries. */
+export async function realRegistry(env: Environment = process.env): Promise<string> {
+  const go = await findProgram('go', env)
+  if (!go) {
+    throw new MusterError(
+      cliErrors.BinaryMissing,
+      'The registry is built from its Go module: install Go (https://go.dev/dl).',
+    )
+  }
+  const version = await pinnedVersion('registry', 'github.com/distribution/distribution/v3')
+  return join(await builtFrom(go, env, { registry: version }, 'registry-'), 'registry')
+}
+
+/** Path of a program that renders templates with Helm's own engine. Always built: it is not published. */
+export async function realHelmEngine(env: Environment = process.env): Promise<string> {
+  const go = await findProgram('go', env)
+  if (!go) {
+    throw new MusterError(
+      cliErrors.BinaryMissing,
+      "Helm's engine is built from its Go module: install Go (https://go.dev/dl).",
+    )
+  }
+  const version = await pinnedVersion('helm-engine', 'helm.sh/helm/v4')
+  return join(await builtFrom(go, env, { 'helm-engine': version }, 'helm-engine-'), 'helm-engine')
+}
+
+/** Path of a program around kustomize's library. Always built: it is not published. */
+export async function realKustomize(env: Environment = process.env): Promise<string> {
+  const go = await findProgram('go', env)
+  if (!go) {
+    throw new MusterError(
+      cliErrors.BinaryMissing,
+      'kustomize is built from its Go module: install Go (https://go.dev/dl).',
+    )
+  }
+  const version = await pinnedVersion('kustomize', 'sigs.k8s.io/kustomize/api')
+  return join(await builtFrom(go, env, { kustomize: version }, 'kustomize-'), 'kustomize')
+}
+
+/** Path of Kubernetes' own end-to-end suite, as a program. Always built: it is not published. */
 export async function endToEndSuite(env: Environment = process.env): Promise<string> {
   const go = await findProgram('go', env)
   if (!go)
     throw new MusterError(
-      'BinaryMissing',
+      cliErrors.BinaryMissing,
       'The end-to-end suite is built from its Go module: install Go (https://go.dev/dl).',
     )
   const version = await pinnedVersion('e2e', 'k8s.io/kubernetes')
   return join(await builtFrom(go, env, { e2e: version }, 'e2e-'), 'e2e')
 }
 
-/** Where programs are kept between runs, outside the repository. */
+/** The folder of built programs, outside the repository. */
 export function cacheFolder(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'muster', 'real')
 }
 
-/** Set when every program that the chosen suites need is there. */
+/** Set when all programs of the chosen suites are available. */
 export const readyVariable = 'MUSTER_REAL_READY'
 
-/** A test has a time limit that no build keeps to. @throws BinaryMissing */
+/** A test has a time limit that is too short for a build. @throws BinaryMissing */
 export function refuseInTests(what: string, env: Environment): void {
   if (!env[readyVariable]) return
   const why = `${what} is not there, and a test is no place to build or fetch it`
   throw new MusterError(
-    'BinaryMissing',
+    cliErrors.BinaryMissing,
     `${why}: scripts/real-programs.ts says which suites need it before they begin.`,
   )
 }
 
-/** The folder that holds these programs, built if they are not there yet. */
+/** The folder with these programs, built if necessary. */
 async function builtFrom(
   go: string,
   env: Environment,
@@ -141,7 +200,7 @@ async function build(go: string, env: Environment, name: string, version: string
   const started = performance.now()
   say(`building ${name} ${version} from its Go module; this happens once and takes some minutes`)
   const [major, minor] = version.slice(1).split('.')
-  // Without these a binary built from modules calls itself v0.0.0-master, and each side reads the other's version.
+  // Without these a binary built from modules reports v0.0.0-master, and client and server compare versions.
   const stamp = 'k8s.io/component-base/version'
   const identity =
     name !== 'etcd'
@@ -158,7 +217,7 @@ async function build(go: string, env: Environment, name: string, version: string
 async function pinnedVersion(program: string, module: string): Promise<string> {
   const text = await readFile(join(sources, program, 'go.mod'), 'utf8')
   const version = new RegExp(`^\\s*(?:require )?${RegExp.escape(module)} (v\\S+)`, 'm').exec(text)?.[1]
-  if (!version) throw new MusterError('BinaryMissing', `go.mod of ${program} does not require ${module}.`)
+  if (!version) throw new MusterError(cliErrors.BinaryMissing, `go.mod of ${program} does not require ${module}.`)
   return version
 }
 
@@ -169,7 +228,7 @@ async function sourceHash(programs: readonly string[]): Promise<string> {
   return hash.digest('hex').slice(0, 12)
 }
 
-/** Two test runs at once must not build twice: the second waits for the first, and takes over if the first died. */
+/** Concurrent test runs must not build twice: the second waits for the first, and takes over if the first died. */
 export async function whileHolding(lock: string, work: () => Promise<void>): Promise<void> {
   let release = lockFile(lock)
   if (!release) say(`waiting for another process that builds the same (${lock})`)
@@ -210,7 +269,8 @@ export function run(
   child.on('error', reject)
   child.on('close', (code) => {
     if (code === 0) resolve(output)
-    else reject(new MusterError('BinaryMissing', `${program} ${args[0]} ended with ${code}: ${complaint.trim()}`))
+    else
+      reject(new MusterError(cliErrors.BinaryMissing, `${program} ${args[0]} ended with ${code}: ${complaint.trim()}`))
   })
   return promise
 }

@@ -1,11 +1,11 @@
-/** A real Chromium, which the console's suite looks at the page with: on the path, or from Debian's packages. */
+/** A real Chromium for the console's suite: on the path, or from Debian's packages. */
 import { join } from 'node:path'
 import { fromDebian, librariesIn } from './debian-packages.ts'
 import { type Environment, findProgram, run } from './real-binaries.ts'
 
 export interface RealChromium {
   readonly program: string
-  /** What it needs in its environment. */
+  /** Its environment variables. */
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -17,11 +17,11 @@ export async function realChromium(env: Environment = process.env): Promise<Real
   return await fromDebian({ name: 'chromium', packages: ['chromium', 'fonts-dejavu-core'], use: fromFolder }, env)
 
   async function fromFolder(folder: string): Promise<RealChromium> {
-    // The program itself: what `usr/bin` has is a script that looks for it where it would be installed.
+    // The program itself: `usr/bin` has a script that expects the installed path.
     const program = join(folder, 'usr', 'lib', 'chromium', 'chromium')
     const environment = {
       LD_LIBRARY_PATH: await librariesIn(folder, env),
-      // Where fonts are looked for, too: without any there is no page.
+      // The font path, too: a page needs fonts.
       XDG_DATA_HOME: join(folder, 'usr', 'share'),
     }
     await run(program, ['--version'], { env: { ...process.env, ...environment } })

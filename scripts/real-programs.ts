@@ -1,29 +1,86 @@
 /**
- * The programs that the suites of `npm run test:real` need. All are built or fetched before the first test, which has a time
- * limit that no build keeps to: on a new machine kube-apiserver takes ten minutes of two cores, kubectl two.
+ * The programs that the suites of `npm run test:real` need. All are built or fetched before the first test, whose time
+ * limit is too short for a build: on a new machine kube-apiserver takes ten minutes of two cores, kubectl two.
  *
- * A test that needs a program which is not here (`readyVariable` is set by then) fails at once, and builds nothing.
+ * A test that needs a missing program (`readyVariable` is set by then) fails at once, and builds nothing.
  */
-import { describeError } from '../src/kube/errors.ts'
-import { type Environment, realBinaries, realKubectl } from './real-binaries.ts'
+import { describeError } from '../src/kube/muster-error.ts'
+import {
+  type Environment,
+  realBinaries,
+  realHelm,
+  realHelmEngine,
+  realKubectl,
+  realKustomize,
+  realRegistry,
+} from './real-binaries.ts'
+import { realContainers } from './real-containers.ts'
+import { controllerRuntimeSuites } from './real-controller-runtime.ts'
+import { languageProjects } from './real-languages.ts'
 import { realChromium } from './real-chromium.ts'
+import { realPromtool } from './real-promtool.ts'
 import { realRedis } from './real-redis.ts'
 
 export interface RealProgram {
   readonly name: string
-  /** Paths of the suites that need it. `test/offline/real-programs.test.ts` compares them with what suites import. */
+  /**
+   * Paths of the suites that need it. `test/offline/real-programs.test.ts` compares them with the imports of the
+   * suites.
+   */
   readonly suites: readonly string[]
   provide(this: void, env: Environment): Promise<unknown>
 }
 
-/** Beside kube-apiserver and etcd, which every suite needs. */
+/** Besides kube-apiserver and etcd, which every suite needs. */
 export const realPrograms: readonly RealProgram[] = [
   {
     name: 'kubectl',
-    suites: ['test/real/contract.test.ts', 'test/real/kubectl.test.ts', 'test/real/up.test.ts'],
+    suites: [
+      'test/real/contract.test.ts',
+      'test/real/envtest.test.ts',
+      'test/real/kubectl.test.ts',
+      'test/real/protection.test.ts',
+      'test/real/render.test.ts',
+      'test/real/up.test.ts',
+    ],
     provide: realKubectl,
   },
+  {
+    name: 'helm',
+    suites: [
+      'test/manager/story.test.ts',
+      'test/real/charts.test.ts',
+      'test/real/helm-release.test.ts',
+      'test/real/installation.test.ts',
+      'test/real/registry.test.ts',
+      'test/real/render.test.ts',
+    ],
+    provide: realHelm,
+  },
+  { name: 'kustomize', suites: ['test/real/kustomize.test.ts'], provide: realKustomize },
+  {
+    name: 'registry',
+    suites: ['test/real/installation.test.ts', 'test/real/registry.test.ts'],
+    provide: realRegistry,
+  },
+  { name: 'helm-engine', suites: ['test/real/templates.test.ts'], provide: realHelmEngine },
   { name: 'redis', suites: ['examples/database/real.test.ts', 'test/real/sidecar.test.ts'], provide: realRedis },
+  {
+    name: 'the suites of controller-runtime',
+    suites: ['test/real/envtest.test.ts'],
+    provide: controllerRuntimeSuites,
+  },
+  {
+    name: 'projects in Python, Java and Rust',
+    suites: ['test/real/envtest.test.ts'],
+    provide: languageProjects,
+  },
+  {
+    name: 'buildah, runc and an image of Node',
+    suites: ['test/real/image.test.ts'],
+    provide: realContainers,
+  },
+  { name: 'promtool', suites: ['test/real/monitoring.test.ts'], provide: realPromtool },
   { name: 'chromium', suites: ['test/real/console.test.ts'], provide: realChromium },
 ]
 
@@ -38,8 +95,8 @@ export interface Preparation {
 }
 
 /**
- * `names` choose suites as vitest's do: by a part of their path. The servers are needed by all; where another program cannot
- * be had, that is said, and the suites that need it fail.
+ * `names` choose suites as vitest does: by a part of their path. All suites need the servers; when another program is
+ * unavailable, that is reported, and the suites that need it fail.
  * @throws BinaryMissing
  */
 export async function prepareRealPrograms(names: readonly string[], preparation: Preparation = {}): Promise<void> {
@@ -57,7 +114,7 @@ export async function prepareRealPrograms(names: readonly string[], preparation:
   }
 }
 
-/** What a build or a download goes without saying for longer looks like a hang. */
+/** A build or a download without output for longer looks like a hang. */
 const silenceMs = 30_000
 
 async function reporting(name: string, say: (line: string) => void, work: () => Promise<unknown>): Promise<void> {

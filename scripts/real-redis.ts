@@ -1,4 +1,4 @@
-/** A real redis-server, which the sidecar's suite puts through its life: on the path, or from Debian's packages. */
+/** A real redis-server for the sidecar's suite: on the path, or from Debian's packages. */
 import { join } from 'node:path'
 import { fromDebian, librariesIn } from './debian-packages.ts'
 import { type Environment, findProgram, run } from './real-binaries.ts'
@@ -8,9 +8,9 @@ export interface RealRedis {
   readonly server: string
   /** Path of redis-cli. */
   readonly cli: string
-  /** What both need in their environment. */
+  /** The environment variables of both. */
   readonly environment: Readonly<Record<string, string>>
-  /** What the server says it is: `7.0.15`. */
+  /** The version that the server reports: `7.0.15`. */
   readonly version: string
 }
 

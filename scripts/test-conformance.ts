@@ -1,12 +1,12 @@
 /**
  * `npm run test:conformance`: the [Conformance] tests of Kubernetes' own end-to-end suite against the embedded API
- * server with simulated workloads. Prints a table: passed, failed, and what does not apply and why.
+ * server with simulated workloads. Prints a table: passed, failed, and not applicable with the reason.
  *
- * Arguments choose tests by a part of their file or name. `--all` also runs the tests that do not apply, `--jobs N` runs N
- * tests at a time (default: 4), each with an API server of its own, `--report FILE` writes the results as JSON.
+ * Arguments choose tests by a part of their file or name. `--all` also runs the tests that do not apply, `--jobs N`
+ * runs N tests at a time (default: 4), each with its own API server, `--report FILE` writes the results as JSON.
  *
- * Tests and servers run in a network namespace that has loopback and nothing else: some tests dial the addresses of pods
- * and nodes, which are simulated here and may belong to other machines.
+ * Tests and servers run in a network namespace with loopback only: some tests dial the addresses of pods and nodes,
+ * which are simulated here and may belong to other machines.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { describeError, MusterError } from '../src/kube/errors.ts'
+import { cliErrors } from '../src/cli/errors.ts'
+import { describeError, MusterError } from '../src/kube/muster-error.ts'
 import { exemptionOf } from './conformance-exemptions.ts'
 import { type ConformanceTest, listTests, runTest } from './conformance-suite.ts'
 import { summarize, table } from './conformance-table.ts'
@@ -39,13 +40,13 @@ try {
   process.exitCode = 1
 }
 
-/** Builds what has to be built, and runs this script again where only loopback is. */
+/** Builds the programs, and runs this script again in a network namespace with loopback only. */
 async function enterNamespace(): Promise<number> {
   const env = { ...process.env, [inside]: await endToEndSuite(), MUSTER_CONFORMANCE_KUBECTL: await realKubectl() }
   const apart = ['--user', '--map-root-user', '--net', '--']
   if (spawnSync('unshare', [...apart, 'ip', 'link', 'set', 'lo', 'up']).status !== 0)
     throw new MusterError(
-      'BinaryMissing',
+      cliErrors.BinaryMissing,
       'The conformance tests run in a network namespace of their own: unshare (util-linux) and ip (iproute2) are needed, and user namespaces must be allowed.',
     )
   const self = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
@@ -94,7 +95,7 @@ async function runAll(): Promise<number> {
         console.log(
           `${passed ? 'passed' : 'FAILED'} ${Math.round(seconds)} s  ${test.file}: ${test.name}${passed ? '' : `\n  ${message}`}`,
         )
-        // What a failed test leaves behind must not be the next one's trouble.
+        // Objects left by a failed test must not affect the next one.
         if (!passed) {
           server.stop()
           servers.delete(server)

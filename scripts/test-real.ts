@@ -1,10 +1,10 @@
 /**
  * `npm run test:real`: the suites of `test/real` against a real kube-apiserver and etcd. Arguments choose suites by
- * name; MUSTER_RECORD=1 accepts what the server answers as the new vectors. Programs that suites need are built or fetched
- * before the first test. The last line counts.
+ * name; MUSTER_RECORD=1 accepts the responses of the server as the new vectors. Programs that suites need are built or
+ * fetched before the first test. The last line has the counts.
  */
 import { fileURLToPath } from 'node:url'
-import { describeError } from '../src/kube/errors.ts'
+import { describeError } from '../src/kube/muster-error.ts'
 import { readyVariable, realBinaries } from './real-binaries.ts'
 import { prepareRealPrograms } from './real-programs.ts'
 import { runVitest } from './vitest-run.ts'
@@ -16,7 +16,7 @@ try {
   await prepareRealPrograms(names)
   const { apiserver, version } = await realBinaries()
   console.log(`kube-apiserver ${version} at ${apiserver}`)
-  counts = runVitest(root, names, { MUSTER_TEST_REAL: '1', [readyVariable]: '1' })
+  counts = await runVitest(root, names, { MUSTER_TEST_REAL: '1', [readyVariable]: '1' })
 } catch (error) {
   console.error(describeError(error))
 }

@@ -1,8 +1,11 @@
 /**
- * `npm test`: types, lint, layers, formatting, then every test that needs no further program.
- * All of them run even when one fails; the last line counts.
+ * `npm test`: types, lint, layers, formatting, and concurrently every test that needs no further program. All of them run
+ * even when one fails; the last line has the counts.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setPriority } from 'node:os'
+import { text as readText } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { runVitest } from './vitest-run.ts'
 
@@ -18,22 +21,39 @@ const checks: readonly (readonly [name: string, command: readonly string[]])[] =
   ['format', [bin('oxfmt'), '--check', '.']],
 ]
 
-let passed = 0
-let failed = 0
-for (const [name, [command = '', ...words]] of checks) {
-  const { status, stdout, stderr } = spawnSync(command, words, { cwd: root, encoding: 'utf8' })
-  const holds = status === 0
-  if (holds) passed++
-  else failed++
-  console.log(`${holds ? 'ok' : 'FAILED'}  ${name}`)
-  if (!holds) console.log(`${stdout}${stderr}`)
+/** A third of the processor time of a test. */
+const lowPriority = 5
+
+interface Outcome {
+  readonly holds: boolean
+  readonly text: string
 }
 
-const names = process.argv.slice(2).filter((argument) => argument !== '--checks-only')
-if (!process.argv.includes('--checks-only')) {
-  const tests = runVitest(root, names)
-  passed += tests.passed
-  failed += tests.failed
+/** One check after the other, with low priority: they take what the tests leave while they wait. */
+async function runChecks(told: (text: string) => void): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = []
+  for (const [name, [command = '', ...words]] of checks) {
+    const child = spawn(command, words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    if (child.pid !== undefined) setPriority(child.pid, lowPriority)
+    const closed = once(child, 'close') as Promise<[number | null]>
+    const [output, errors, [status]] = await Promise.all([readText(child.stdout), readText(child.stderr), closed])
+    const holds = status === 0
+    outcomes.push({ holds, text: `${holds ? 'ok' : 'FAILED'}  ${name}${holds ? '' : `\n${output}${errors}`}` })
+    told(outcomes.at(-1)!.text)
+  }
+  return outcomes
 }
+
+const names = process.argv.slice(2).filter((argument) => argument !== '--checks-only' && argument !== '--')
+const isChecking = process.argv.includes('--checks-only')
+// Beside the tests, results of checks would be lost between theirs.
+const checked = runChecks((text) => {
+  if (isChecking) console.log(text)
+})
+const tests = isChecking ? { passed: 0, failed: 0 } : await runVitest(root, names)
+const outcomes = await checked
+if (!isChecking) for (const { text } of outcomes) console.log(text)
+const passed = tests.passed + outcomes.filter(({ holds }) => holds).length
+const failed = tests.failed + outcomes.filter(({ holds }) => !holds).length
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed > 0 ? 1 : 0

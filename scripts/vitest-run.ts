@@ -1,5 +1,6 @@
-/** Runs vitest and counts. A run that ends badly without a failed test (a crash, an unhandled error) counts as one. */
-import { spawnSync } from 'node:child_process'
+/** Runs vitest and counts. A run that fails without a failed test (a crash, an unhandled error) counts as one. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -9,22 +10,23 @@ export interface TestCounts {
   readonly failed: number
 }
 
-export function runVitest(
+export async function runVitest(
   root: string,
   names: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): TestCounts {
+): Promise<TestCounts> {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-test-'))
   const report = path.join(folder, 'report.json')
-  // The cluster of whoever types this is none of the tests' business: not to be reached, and no secret to be kept from anybody.
+  // Tests must neither reach the cluster of the developer's KUBECONFIG nor read its credentials.
   const { KUBECONFIG: _cluster, ...inherited } = process.env
   try {
     const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs')
-    const { status } = spawnSync(
+    const child = spawn(
       process.execPath,
       [vitest, 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...names],
       { cwd: root, env: { ...inherited, ...env }, stdio: ['ignore', 'inherit', 'inherit'] },
     )
+    const [status] = (await once(child, 'close')) as [number | null]
     const counts = readCounts(report)
     return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
   } finally {
