@@ -10,7 +10,8 @@ function comparable(text: string): string {
     .replaceAll(/toml: line .*/gs, 'invalid TOML')
 }
 
-export function outcome({ rendered, error }: RenderResult): string {
+export function outcome({ rendered, error, unbounded }: RenderResult): string {
+  if (unbounded) return 'does not end'
   return error === undefined ? comparable(rendered?.[file] ?? '') : `error: ${comparable(error)}`
 }
 

@@ -1,5 +1,6 @@
 /** A chart to render twice: by Muster's engine and by Helm's. */
 import { isMusterError } from '../../../src/kube/muster-error.ts'
+import { renderErrors } from '../../../src/render/errors.ts'
 import { renderTemplates } from '../../../src/render/engine/render-templates.ts'
 import { type GoMap, int64, setMapMember, withType } from '../../../src/render/template/values.ts'
 
@@ -14,6 +15,8 @@ export interface RenderCase {
 export interface RenderResult {
   readonly rendered?: Readonly<Record<string, string>>
   readonly error?: string
+  /** The template does not end: stopped by a budget here, by the end of the process there. */
+  readonly unbounded?: boolean
 }
 
 /** The values of a case as templates see them. */
@@ -53,6 +56,7 @@ export function renderHere({ templates, values, strict }: RenderCase): RenderRes
   try {
     return { rendered: Object.fromEntries(renderTemplates(sources, { generators, clock: { now: () => 0 }, strict })) }
   } catch (error) {
+    if (isMusterError(error, renderErrors.TemplateUnbounded)) return { unbounded: true }
     if (isMusterError(error)) return { error: error.message }
     throw error
   }

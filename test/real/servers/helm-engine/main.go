@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/metrics"
 	"strconv"
+	"sync"
+	"syscall"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -25,7 +29,14 @@ type request struct {
 type answer struct {
 	Rendered map[string]string `json:"rendered,omitempty"`
 	Error    string            `json:"error,omitempty"`
+	// Helm has no budget for a template that does not end: this process ends instead, and the next one goes on.
+	Unbounded bool `json:"unbounded,omitempty"`
 }
+
+const (
+	mostSeconds = 10
+	mostBytes   = 1 << 30
+)
 
 // integers replaces {"$int": "5"} and {"$int64": "5"} by integers, which JSON does not have.
 func integers(value any) any {
@@ -79,18 +90,75 @@ func render(line []byte) (result answer) {
 	return answer{Rendered: rendered}
 }
 
+// processorTime is what this process has used so far: other processes on the machine must not end a render.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func heapBytes() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()
+}
+
+// answers writes one answer for each request. A goroutine cannot be stopped from outside, so a render without end ends the process.
+type answers struct {
+	mutex   sync.Mutex
+	writer  *bufio.Writer
+	encoder *json.Encoder
+	written int
+}
+
+func (a *answers) write(result answer) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err := a.encoder.Encode(result); err != nil {
+		panic(err)
+	}
+	a.writer.Flush()
+	a.written++
+}
+
+func (a *answers) watch() {
+	last, since := -1, time.Duration(0)
+	for range time.Tick(20 * time.Millisecond) {
+		a.mutex.Lock()
+		current := a.written
+		a.mutex.Unlock()
+		used := processorTime()
+		if current != last {
+			last, since = current, used
+		}
+		if used-since < mostSeconds*time.Second && heapBytes() < mostBytes {
+			continue
+		}
+		a.mutex.Lock()
+		if a.written != current {
+			a.mutex.Unlock()
+			continue
+		}
+		if err := a.encoder.Encode(answer{Unbounded: true}); err != nil {
+			panic(err)
+		}
+		a.writer.Flush()
+		os.Exit(0)
+	}
+}
+
 func main() {
 	reader := bufio.NewReaderSize(os.Stdin, 1<<20)
-	writer := bufio.NewWriter(os.Stdout)
-	encoder := json.NewEncoder(writer)
-	encoder.SetEscapeHTML(false)
+	results := &answers{writer: bufio.NewWriter(os.Stdout)}
+	results.encoder = json.NewEncoder(results.writer)
+	results.encoder.SetEscapeHTML(false)
+	go results.watch()
 	for {
 		line, err := reader.ReadBytes('\n')
 		if len(line) > 0 {
-			if err := encoder.Encode(render(line)); err != nil {
-				panic(err)
-			}
-			writer.Flush()
+			results.write(render(line))
 		}
 		if err != nil {
 			return
