@@ -49,6 +49,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'units',
     'meta',
     'selector',
+    'scheduling',
     'patch',
     'yaml',
     'validation',

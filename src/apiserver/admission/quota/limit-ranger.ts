@@ -16,7 +16,7 @@ import type {
   Pod,
   PodSpec,
 } from '../../../kube/types/core/v1.ts'
-import { totalOf } from '../../kinds/pod/pod-resources.ts'
+import { totalOf } from '../../../kube/scheduling/pod-needs.ts'
 import { forbidden } from '../../errors/status-error.ts'
 import type { ClusterState } from '../../cluster/state.ts'
 import type { AdmissionPlugin, AdmissionRequest } from '../../cluster/admission.ts'

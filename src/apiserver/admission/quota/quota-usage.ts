@@ -17,7 +17,8 @@ import type {
   ScopedResourceSelectorRequirement,
   Service,
 } from '../../../kube/types/core/v1.ts'
-import { qosClassOf, totalOf } from '../../kinds/pod/pod-resources.ts'
+import { totalOf } from '../../../kube/scheduling/pod-needs.ts'
+import { qosClassOf } from '../../kinds/pod/pod-resources.ts'
 
 export type Amounts = ReadonlyMap<string, Quantity>
 

@@ -1,59 +1,11 @@
-/**
- * The resources of a whole pod. Containers run concurrently, so their requests are added up; init containers run one
- * after the other before them, so each counts together with the sidecars started before it, and the maximum is taken.
- */
-import {
-  addQuantities,
-  compareQuantities,
-  formatQuantity,
-  isZeroQuantity,
-  makeQuantity,
-  parseQuantity,
-  type Quantity,
-} from '../../../kube/units/quantity.ts'
+/** Resources at the level of a pod: validation, default requests, QoS class. */
+import { totalOf } from '../../../kube/scheduling/pod-needs.ts'
+import { compareQuantities, formatQuantity, isZeroQuantity, parseQuantity } from '../../../kube/units/quantity.ts'
 import type { Container, PodSpec, ResourceRequirements } from '../../../kube/types/core/v1.ts'
 import type { Cause } from '../../errors/status-error.ts'
 import { containersOf } from '../container/pod-containers.ts'
 import { forbiddenField, invalidField } from '../../../kube/validation/field-error.ts'
 import { checkPodResourceName, checkRequirements } from '../container/resource-validation.ts'
-
-type Amounts = ReadonlyMap<string, Quantity>
-type Kind = 'requests' | 'limits'
-
-export function totalOf(spec: PodSpec, kind: Kind): Amounts {
-  const total = new Map<string, Quantity>()
-  for (const container of containersOf(spec)) add(total, amountsOf(container, kind))
-  const sidecars = new Map<string, Quantity>()
-  const peak = new Map<string, Quantity>()
-  for (const container of spec.initContainers ?? []) {
-    const own = new Map(amountsOf(container, kind))
-    if (container.restartPolicy === 'Always') {
-      add(total, own)
-      add(sidecars, own)
-      raise(peak, sidecars)
-    } else {
-      add(own, sidecars)
-      raise(peak, own)
-    }
-  }
-  raise(total, peak)
-  return total
-}
-
-function amountsOf({ resources }: Container, kind: Kind): Amounts {
-  return new Map(Object.entries(resources?.[kind] ?? {}).map(([name, amount]) => [name, parseQuantity(amount)]))
-}
-
-function add(total: Map<string, Quantity>, more: Amounts): void {
-  for (const [name, amount] of more) total.set(name, addQuantities(total.get(name) ?? makeQuantity(0), amount))
-}
-
-function raise(total: Map<string, Quantity>, other: Amounts): void {
-  for (const [name, amount] of other) {
-    const known = total.get(name)
-    if (!known || compareQuantities(known, amount) < 0) total.set(name, amount)
-  }
-}
 
 /**
  * Resources at the level of the pod: its requests cover the sum of its containers', its limits cover each container's.

@@ -5,9 +5,9 @@
 import { formatTime } from '../../../kube/units/duration.ts'
 import type { PodStatus } from '../../../kube/types/core/v1.ts'
 import type { SimulatedState, StoredIn, StoredPod } from '../controller/cluster.ts'
-import { hasPortConflict, isTolerated, matchesNode } from '../scheduler/fit.ts'
+import { hasPortConflict, isTolerated, matchesNode } from '../../../kube/scheduling/node-match.ts'
 import { isFinished } from '../controller/pod-facts.ts'
-import { amountsOf, needsOf } from '../scheduler/node-capacity.ts'
+import { needsOf, resourceAmounts } from '../../../kube/scheduling/pod-needs.ts'
 
 interface Rejection {
   readonly reason: string
@@ -20,7 +20,7 @@ export function rejectionOf(cluster: SimulatedState, pod: StoredPod, node: Store
   if (os !== undefined && os !== 'linux')
     return { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" }
   // A node whose kubelet has not reported yet has no amounts to compare with.
-  const allocatable = amountsOf(node.status?.allocatable)
+  const allocatable = resourceAmounts(node.status?.allocatable)
   const admitted = cluster
     .podsOn(node.metadata.name)
     .filter((one) => one.metadata.uid !== pod.metadata.uid && one.status?.startTime !== undefined && !isFinished(one))

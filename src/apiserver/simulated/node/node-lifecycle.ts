@@ -9,7 +9,7 @@ import type { NodeCondition, Taint } from '../../../kube/types/core/v1.ts'
 import { splitKey, type StoredIn, type StoredPod } from '../controller/cluster.ts'
 import { earliest } from './container-machine.ts'
 import type { SimulatedController, Tools } from '../controller/controller.ts'
-import { tolerates } from '../scheduler/fit.ts'
+import { tolerates } from '../../../kube/scheduling/node-match.ts'
 import { isDown, leaseNamespace, leaseSeconds } from './node-fleet.ts'
 import { isFinished, isPodReady, isPodTerminating, withPodCondition } from '../controller/pod-facts.ts'
 

@@ -3,17 +3,12 @@
  * pods (affinity, topology spread) are counted once per pod and evaluated for each node.
  */
 import { labelsOf, matchLabels } from '../../../kube/selector/selector.ts'
-import type {
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PodAffinityTerm,
-  Taint,
-  Toleration,
-  TopologySpreadConstraint,
-} from '../../../kube/types/core/v1.ts'
+import { hasPortConflict, matchesNode, mismatchOf } from '../../../kube/scheduling/node-match.ts'
+import { needsOf, type PodNeeds } from '../../../kube/scheduling/pod-needs.ts'
+import type { PodAffinityTerm, TopologySpreadConstraint } from '../../../kube/types/core/v1.ts'
 import type { SimulatedState, StoredIn, StoredPod } from '../controller/cluster.ts'
 import { isPodTerminating } from '../controller/pod-facts.ts'
-import { type Needs, needsOf, type NodeInfo, type SchedulerCache } from './node-capacity.ts'
+import type { NodeInfo, SchedulerCache } from './node-capacity.ts'
 
 type Node = StoredIn<'nodes'>
 
@@ -37,15 +32,8 @@ export function fitOf(
   const podConstraints = podConstraintsOf(cluster, cache, pod)
   return (nodeInfo) => {
     const { node } = nodeInfo
-    if (node.spec?.unschedulable && !isTolerated(unschedulableTaint, pod.spec?.tolerations)) {
-      return unresolvable('node(s) were unschedulable')
-    }
-    const repelling = new Set(['NoSchedule', 'NoExecute'])
-    const isRepelled = (node.spec?.taints ?? []).some(
-      (taint) => repelling.has(taint.effect) && !isTolerated(taint, pod.spec?.tolerations),
-    )
-    if (isRepelled) return unresolvable('node(s) had untolerated taint(s)')
-    if (!matchesNode(pod, node)) return unresolvable("node(s) didn't match Pod's node affinity/selector")
+    const mismatch = mismatchOf(pod, node)
+    if (mismatch !== undefined) return unresolvable(mismatch)
     const others = reserved(node.metadata.name)
     if (needs.ports.length > 0 && hasPortConflict(needs, [...nodeInfo.pods.values(), ...others])) {
       return resolvable("node(s) didn't have free ports for the requested pod ports")
@@ -68,86 +56,13 @@ function unresolvable(...reasons: readonly string[]): Misfit {
   return { reasons, isResolvable: false }
 }
 
-const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
-
-export function isTolerated(taint: Taint, tolerations: readonly Toleration[] | undefined): boolean {
-  return (tolerations ?? []).some((toleration) => tolerates(toleration, taint))
-}
-
-export function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
-  if (effect && effect !== taint.effect) return false
-  if (key && key !== taint.key) return false
-  if (operator === 'Exists') return true
-  if (operator === 'Equal') return Boolean(key) && value === (taint.value ?? '')
-  const [mine, theirs] = [Number(value), Number(taint.value)]
-  if (!Number.isInteger(mine) || !Number.isInteger(theirs)) return false
-  return operator === 'Gt' ? theirs > mine : operator === 'Lt' && theirs < mine
-}
-
-/** `nodeSelector` and required node affinity. */
-export function matchesNode({ spec }: Pick<StoredPod, 'spec'>, node: Node): boolean {
-  const { labels = {} } = node.metadata
-  const isSelected = Object.entries(spec?.nodeSelector ?? {}).every(([name, value]) => labels[name] === value)
-  if (!isSelected) return false
-  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  return !required || required.nodeSelectorTerms.some((term) => matchesTerm(term, node))
-}
-
-export function matchesTerm(
-  { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
-  { metadata }: Node,
-): boolean {
-  // An empty term matches no node.
-  if (matchExpressions.length === 0 && matchFields.length === 0) return false
-  return (
-    matchExpressions.every((one) => matchesRequirement(one, metadata.labels ?? {})) &&
-    matchFields.every((one) => matchesRequirement(one, { 'metadata.name': metadata.name }))
-  )
-}
-
-function matchesRequirement(
-  { key, operator, values = [] }: NodeSelectorRequirement,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    case 'Gt':
-      return Number(value) > Number(values[0])
-    case 'Lt':
-      return Number(value) < Number(values[0])
-    default:
-      return false
-  }
-}
-
-export function hasPortConflict({ ports }: Needs, others: readonly StoredPod[]): boolean {
-  return others.some((other) =>
-    needsOf(other).ports.some((taken) =>
-      ports.some(
-        ({ protocol, ip, port }) =>
-          port === taken.port &&
-          protocol === taken.protocol &&
-          (ip === taken.ip || ip === '0.0.0.0' || taken.ip === '0.0.0.0'),
-      ),
-    ),
-  )
-}
-
 interface Shortage {
   readonly reason: string
   /** Whether the pod would not even fit the empty node. */
   readonly isUnresolvable: boolean
 }
 
-function shortages({ requests }: Needs, nodeInfo: NodeInfo, others: readonly StoredPod[]): readonly Shortage[] {
+function shortages({ requests }: PodNeeds, nodeInfo: NodeInfo, others: readonly StoredPod[]): readonly Shortage[] {
   const found: Shortage[] = []
   const most = nodeInfo.allocatable.get('pods') ?? 0
   if (nodeInfo.pods.size + others.length + 1 > most) found.push({ reason: 'Too many pods', isUnresolvable: most < 1 })

@@ -2,70 +2,9 @@
  * Free capacity of each node. It is updated with every change of nodes and pods, so a scheduling decision iterates over
  * nodes and never over pods.
  */
-import { parseQuantity, quantityToMilli, quantityToNumber } from '../../../kube/units/quantity.ts'
-import type { PodSpec } from '../../../kube/types/core/v1.ts'
-import { totalOf } from '../../kinds/pod/pod-resources.ts'
+import { needsOf, type ResourceAmounts, resourceAmounts } from '../../../kube/scheduling/pod-needs.ts'
 import type { StoredIn, StoredPod } from '../controller/cluster.ts'
 import { isFinished } from '../controller/pod-facts.ts'
-
-/** CPU in thousandths, all else in whole units. */
-type ResourceAmounts = ReadonlyMap<string, number>
-
-export interface Needs {
-  readonly requests: ResourceAmounts
-  /** Requests for scoring, with a small minimum for pods without requests, so that such pods spread too. */
-  readonly weight: { readonly cpu: number; readonly memory: number }
-  /** `TCP 0.0.0.0 8080`. */
-  readonly ports: readonly HostPort[]
-}
-
-export interface HostPort {
-  readonly protocol: string
-  readonly ip: string
-  readonly port: number
-}
-
-const minCpu = 100
-const minMemory = 200 * 1024 * 1024
-
-function amountOf(resource: string, quantity: Parameters<typeof parseQuantity>[0]): number {
-  const parsed = parseQuantity(quantity)
-  return resource === 'cpu' ? Number(quantityToMilli(parsed)) : quantityToNumber(parsed)
-}
-
-export function amountsOf(list: Readonly<Record<string, string | number>> | undefined): ResourceAmounts {
-  return new Map(Object.entries(list ?? {}).map(([name, quantity]) => [name, amountOf(name, quantity)]))
-}
-
-const known = new WeakMap<PodSpec, Needs>()
-
-export function needsOf({ spec }: StoredPod): Needs {
-  if (!spec) return { requests: new Map(), weight: { cpu: minCpu, memory: minMemory }, ports: [] }
-  const before = known.get(spec)
-  if (before) return before
-  const needs = readNeeds(spec)
-  known.set(spec, needs)
-  return needs
-}
-
-function readNeeds(spec: PodSpec): Needs {
-  const requests = new Map<string, number>()
-  for (const [name, quantity] of totalOf(spec, 'requests')) {
-    requests.set(name, name === 'cpu' ? Number(quantityToMilli(quantity)) : quantityToNumber(quantity))
-  }
-  for (const [name, amount] of amountsOf(spec.resources?.requests)) requests.set(name, amount)
-  for (const [name, amount] of amountsOf(spec.overhead)) requests.set(name, (requests.get(name) ?? 0) + amount)
-  const ports = (spec.containers ?? []).flatMap(({ ports: own = [] }) =>
-    own.flatMap(({ hostPort, hostIP, protocol = 'TCP' }) =>
-      hostPort ? [{ protocol, ip: hostIP || '0.0.0.0', port: hostPort }] : [],
-    ),
-  )
-  return {
-    requests,
-    weight: { cpu: requests.get('cpu') || minCpu, memory: requests.get('memory') || minMemory },
-    ports,
-  }
-}
 
 /** One node and its pods. */
 export interface NodeInfo {
@@ -136,7 +75,7 @@ export function createSchedulerCache(): SchedulerCache {
         return
       }
       cache.version++
-      const allocatable = amountsOf(node.status?.allocatable)
+      const allocatable = resourceAmounts(node.status?.allocatable)
       if (before) {
         before.node = node
         before.allocatable = allocatable

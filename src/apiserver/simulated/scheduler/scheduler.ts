@@ -7,11 +7,13 @@ import { controllerOf } from '../../../kube/meta/owner.ts'
 import type { StoredObject } from '../../storage/storage.ts'
 import type { StoredPod } from '../controller/cluster.ts'
 import type { SimulatedController, Tools } from '../controller/controller.ts'
-import { fitOf, isTolerated, matchesTerm, type Misfit } from './fit.ts'
+import { isTolerated, matchesTerm } from '../../../kube/scheduling/node-match.ts'
+import { needsOf } from '../../../kube/scheduling/pod-needs.ts'
+import { fitOf, type Misfit } from './fit.ts'
 import { isOvertaken } from '../controller/object-writer.ts'
 import { isFinished, priorityOf, withoutNode } from '../controller/pod-facts.ts'
 import { preempt, victimsFor } from './preemption.ts'
-import { createSchedulerCache, needsOf, type NodeInfo } from './node-capacity.ts'
+import { createSchedulerCache, type NodeInfo } from './node-capacity.ts'
 
 /** Pods scheduled in a row before other tasks of the process get their turn. */
 const batchSize = 100

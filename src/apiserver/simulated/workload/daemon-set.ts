@@ -3,7 +3,7 @@ import type { DaemonSetStatus } from '../../../kube/types/apps/v1.ts'
 import type { NodeSelectorTerm, PodSpec, Toleration } from '../../../kube/types/core/v1.ts'
 import { splitKey, type StoredIn, type StoredPod } from '../controller/cluster.ts'
 import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from '../controller/controller.ts'
-import { isTolerated, matchesNode } from '../scheduler/fit.ts'
+import { isTolerated, matchesNode } from '../../../kube/scheduling/node-match.ts'
 import {
   isAvailable,
   isFinished,
