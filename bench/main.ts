@@ -17,6 +17,7 @@ const groups: Readonly<
   start: () => import('./start/bench.ts'),
   render: () => import('./render/bench.ts'),
   install: () => import('./install/bench.ts'),
+  workloads: () => import('./workloads/bench.ts'),
 }
 
 export interface BenchOptions {

@@ -25,6 +25,7 @@ const layers: Layers = [
   'simulate',
   'render',
   'platform',
+  'workloads',
   'console',
   'deploy',
   'cli',
@@ -163,6 +164,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
+  workloads: ['errors.ts', 'core', 'replay'],
   cli: [
     'errors.ts',
     'error-table.ts',
@@ -179,6 +181,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'contract',
     'render',
     'platform',
+    'workloads',
   ],
   contract: ['errors.ts', 'text', 'declaration', 'directory', 'offline', 'external'],
   'kube/cel': ['value', 'syntax', 'library', 'check', 'evaluate', 'cost'],

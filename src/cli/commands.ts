@@ -99,6 +99,11 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./platform/adopt.ts'),
   },
   {
+    name: 'queue',
+    summary: 'replay a trace of workloads: who waits for how long, with which quota and nodes',
+    load: () => import('./workloads/queue.ts'),
+  },
+  {
     name: 'operator',
     summary: 'the commands of the operator contract: inputs, outputs, one run on a directory',
     load: () => import('./contract/operator.ts'),

@@ -17,6 +17,7 @@ import { sidecarErrors } from '../sidecar/errors.ts'
 import { simulateErrors } from '../simulate/errors.ts'
 import { systemErrors } from '../system/errors.ts'
 import { transportErrors } from '../transport/errors.ts'
+import { workloadErrors } from '../workloads/errors.ts'
 import { cliErrors } from './errors.ts'
 
 /** By code. */
@@ -36,6 +37,7 @@ export const errorTable: readonly ErrorDefinition[] = [
   renderErrors,
   kustomizeErrors,
   platformErrors,
+  workloadErrors,
   cliErrors,
 ]
   .flatMap((table) => Object.values<ErrorDefinition>(table))
