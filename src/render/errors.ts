@@ -67,7 +67,7 @@ const table = {
   RenderStopped: {
     code: 'MUS2218',
     retry: 'terminal',
-    meaning: 'Rendering a chart took more memory or time than allowed and was stopped.',
+    meaning: 'Rendering a chart was stopped: it took more memory or time than allowed, or its thread was closed.',
     cure: 'Correct the chart or its values: a template repeats or grows without end.',
   },
   InvalidManifest: {

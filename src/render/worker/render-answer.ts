@@ -4,13 +4,14 @@ import { MusterError } from '../../kube/muster-error.ts'
 import { renderRequest } from './chart-request.ts'
 import type { WorkerAnswer, WorkerRequest } from './render-thread.ts'
 
-export function renderAnswer({ request, now }: WorkerRequest): WorkerAnswer {
+export function renderAnswer({ id, request, now }: WorkerRequest): WorkerAnswer {
   try {
-    return { result: renderRequest(request, { randomBytes: (size) => randomBytes(size), clock: { now: () => now } }) }
+    const clock = { now: () => now }
+    return { id, result: renderRequest(request, { randomBytes: (size) => randomBytes(size), clock }) }
   } catch (error) {
     const { message } = error as Error
-    if (!(error instanceof MusterError)) return { problem: { message } }
+    if (!(error instanceof MusterError)) return { id, problem: { message } }
     const { name, code, retry, cure } = error
-    return { problem: { message, definition: { name, code, retry, cure } } }
+    return { id, problem: { message, definition: { name, code, retry, cure } } }
   }
 }

@@ -1,8 +1,15 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
 import { renderErrors } from '../errors.ts'
-import type { ChartRequest } from './chart-request.ts'
-import { createRenderThread, type RenderThread, type RenderThreadOptions } from './render-thread.ts'
+import { type ChartRequest, renderRequest } from './chart-request.ts'
+import {
+  createRenderThread,
+  type RenderThread,
+  type RenderThreadOptions,
+  type WorkerAnswer,
+  type WorkerRequest,
+} from './render-thread.ts'
 
 const request = (template: string): ChartRequest => ({
   files: new Map(
@@ -19,6 +26,9 @@ function thread(options: Partial<RenderThreadOptions> = {}): RenderThread {
   onTestFinished(() => created.close())
   return created
 }
+
+/** One turn of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 describe('a render thread', () => {
   it('renders one request after the other, and passes errors on', async () => {
@@ -60,5 +70,61 @@ describe('a render thread', () => {
       message: expect.stringContaining('web: rendering was stopped: it needs more than 48 MiB'),
     })
     await expect(render(request('kind: A\n'))).resolves.toMatchObject({ manifests: [{ kind: 'A' }] })
+  })
+
+  it('gives an answer only to its own request, and an error only to a request of its thread', async () => {
+    let expire: (() => void) | undefined
+    const sent: { readonly worker: Worker; readonly id: number }[] = []
+    const post = vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(function (this: Worker, message) {
+      sent.push({ worker: this, id: (message as WorkerRequest).id })
+    })
+    onTestFinished(() => post.mockRestore())
+    const { render, close } = thread({
+      clock: { ...systemClock, after: (_ms, fire) => ((expire = fire), { cancel: () => undefined }) },
+    })
+    const settled = vi.fn()
+    const one = render(request('kind: One\n'))
+    const two = render(request('kind: Two\n'))
+    two.then(settled, settled)
+    await turn()
+    expire?.()
+    await expect(one).rejects.toMatchObject({ code: renderErrors.RenderStopped.code })
+    await turn()
+    expect(sent).toHaveLength(2)
+
+    // The first thread answers, fails and ends while the second request is pending.
+    const [first, second] = sent
+    const answer = (kind: string): Pick<WorkerAnswer, 'result'> => ({
+      result: renderRequest(request(`kind: ${kind}\n`), { randomBytes: Buffer.alloc, clock: systemClock }),
+    })
+    first!.worker.emit('message', { id: first!.id, ...answer('One') })
+    first!.worker.emit('error', new Error('stopped'))
+    first!.worker.emit('exit', 1)
+    await turn()
+    expect(settled).not.toHaveBeenCalled()
+    second!.worker.emit('message', { id: second!.id, ...answer('Two') })
+    await expect(two).resolves.toMatchObject({ manifests: [{ kind: 'Two' }] })
+    await close()
+  })
+
+  it('replaces a thread that ended between two renders', async () => {
+    const { render } = thread()
+    const post = vi.spyOn(Worker.prototype, 'postMessage')
+    onTestFinished(() => post.mockRestore())
+    await render(request('kind: A\n'))
+    await post.mock.contexts[0]?.terminate()
+    await expect(render(request('kind: B\n'))).resolves.toMatchObject({ manifests: [{ kind: 'B' }] })
+  })
+
+  it('fails renders at once when it is closed: the one in progress, those that wait, and later ones', async () => {
+    const { render, close } = thread()
+    const endless = '{{ range until 100000 }}{{ range until 100000 }}x{{ end }}{{ end }}'
+    const first = render({ ...request(endless), budget: { steps: 1e15, text: 1e15 } })
+    const renders = [first, render(request('kind: B\n'))].map((each) => each.catch((error: unknown) => error))
+    await turn()
+    await close()
+    const stopped = { code: renderErrors.RenderStopped.code, message: expect.stringContaining('its thread is closed') }
+    for (const each of renders) expect(await each).toMatchObject(stopped)
+    await expect(render(request('kind: C\n'))).rejects.toMatchObject(stopped)
   })
 })

@@ -26,6 +26,7 @@ export interface RenderThread {
    * @throws RenderStopped, and the errors of the render
    */
   render(this: void, request: ChartRequest): Promise<ChartResult>
+  /** Renders in progress and later ones fail with RenderStopped. */
   close(): Promise<void>
 }
 
@@ -36,11 +37,14 @@ export interface WorkerSettings {
 }
 
 export interface WorkerRequest {
+  /** The answer carries it, too: a stopped thread may still have an answer under way. */
+  readonly id: number
   readonly request: ChartRequest
   readonly now: number
 }
 
 export interface WorkerAnswer {
+  readonly id: number
   readonly result?: ChartResult
   readonly problem?: {
     readonly message: string
@@ -52,16 +56,21 @@ export interface WorkerAnswer {
 const isSource = import.meta.url.endsWith('.ts')
 const workerFile = fileURLToPath(new URL(`./render-worker.${isSource ? 'ts' : 'cjs'}`, import.meta.url))
 
-/** The request that the thread works on. */
+/** The request that a thread works on. */
 interface Pending {
+  readonly id: number
+  readonly worker: Worker
   readonly answered: (answer: WorkerAnswer) => void
-  readonly failed: (error: unknown) => void
+  /** Without an answer; the thread is stopped. */
+  readonly failed: (why: string, cause?: unknown) => void
 }
 
 export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000 }: RenderThreadOptions): RenderThread {
   let worker: Worker | undefined
   let pending: Pending | undefined
   let last: Promise<unknown> = Promise.resolve()
+  let requests = 0
+  let isClosed = false
 
   const started = (): Worker => {
     if (worker) return worker
@@ -71,11 +80,17 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
       execArgv: [],
       workerData: { compileCache: getCompileCacheDir() } satisfies WorkerSettings,
     })
-    created.on('message', (answer: WorkerAnswer) => pending?.answered(answer))
-    created.on('error', (error) => pending?.failed(error))
-    created.on('exit', () => {
-      if (worker === created) pending?.failed(undefined)
+    // Events of a stopped thread arrive while the next request is pending already: each event names its request or thread.
+    created.on('message', (answer: WorkerAnswer) => {
+      if (pending?.id === answer.id) pending.answered(answer)
     })
+    const ended = (error?: unknown): void => {
+      if (worker === created) worker = undefined
+      if (pending?.worker === created) pending.failed(reasonOf(error, memoryMiB), error)
+    }
+    created.on('error', ended)
+    created.on('exit', () => ended())
+    created.unref()
     worker = created
     return created
   }
@@ -89,22 +104,27 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
   const answerOne = (request: ChartRequest): Promise<ChartResult> =>
     new Promise((resolve, reject) => {
       const { name } = request.release
+      if (isClosed) throw stoppedError(name, closedReason)
+      const id = ++requests
+      const thread = started()
+      thread.postMessage({ id, request, now: clock.now() } satisfies WorkerRequest, [])
+      // Only a thread that works keeps the process alive.
+      thread.ref()
+      const timer = clock.after(timeoutMs, () => failed(`it takes longer than ${timeoutMs} ms`))
       const settle = (): void => {
         timer.cancel()
         pending = undefined
-        // An idle thread does not keep the process alive.
-        worker?.unref()
+        thread.unref()
       }
-      const giveUp = (error: MusterError): void => {
+      const failed: Pending['failed'] = (why, cause) => {
         settle()
         void stop()
-        reject(error)
+        reject(stoppedError(name, why, cause))
       }
-      const timer = clock.after(timeoutMs, () =>
-        giveUp(new MusterError(renderErrors.RenderStopped, `${name}: rendering takes longer than ${timeoutMs} ms.`)),
-      )
       pending = {
-        failed: (error) => giveUp(stoppedBy(error, name, memoryMiB)),
+        id,
+        worker: thread,
+        failed,
         answered({ result, problem }) {
           settle()
           if (result) resolve(result)
@@ -112,9 +132,6 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
           else reject(new Error(problem?.message))
         },
       }
-      const thread = started()
-      thread.ref()
-      thread.postMessage({ request, now: clock.now() } satisfies WorkerRequest, [])
     })
 
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -125,12 +142,22 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
 
   return {
     render: (request) => inTurn(() => answerOne(request)),
-    close: stop,
+    async close() {
+      isClosed = true
+      const stopping = stop()
+      pending?.failed(closedReason)
+      await stopping
+    },
   }
 }
 
-function stoppedBy(error: unknown, name: string, memoryMiB: number): MusterError {
+const closedReason = 'its thread is closed'
+
+function reasonOf(error: unknown, memoryMiB: number): string {
   const isMemory = errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY'
-  const why = isMemory ? `it needs more than ${memoryMiB} MiB of memory` : 'its thread failed'
-  return new MusterError(renderErrors.RenderStopped, `${name}: rendering was stopped: ${why}.`, { cause: error })
+  return isMemory ? `it needs more than ${memoryMiB} MiB of memory` : 'its thread failed'
+}
+
+function stoppedError(name: string, why: string, cause?: unknown): MusterError {
+  return new MusterError(renderErrors.RenderStopped, `${name}: rendering was stopped: ${why}.`, { cause })
 }
