@@ -56,3 +56,20 @@ describe('the diagram of the layers', () => {
     expect(Object.fromEntries(drawn)).toEqual(Object.fromEntries(ruled))
   })
 })
+
+/** The files that are loaded with a module: itself, its imports and theirs, without those that `import()` loads later. */
+function loadedWith(file: string, loaded = new Set<string>()): ReadonlySet<string> {
+  if (loaded.has(file)) return loaded
+  loaded.add(file)
+  const imports = read(file).matchAll(/^(?:import|export|\}) (?!type\b)[^'\n]*?'(\.{1,2}\/[^']+)'/gm)
+  for (const [, target] of imports) loadedWith(path.posix.join(path.posix.dirname(file), target!), loaded)
+  return loaded
+}
+
+describe.each(['kube', 'client', 'cache', 'sidecar', 'operator', 'manager'])('the entry point %s', (name) => {
+  it('does not load the embedded API server', () => {
+    const loaded = [...loadedWith(`src/${name}/index.ts`)]
+    expect(loaded.length).toBeGreaterThan(10)
+    expect(loaded.filter((file) => file.startsWith('src/apiserver/'))).toEqual([])
+  })
+})

@@ -1,15 +1,13 @@
 /** Reads request bodies in JSON, YAML or protobuf. */
 import { kubeErrors } from '../../kube/errors.ts'
 import { isMusterError } from '../../kube/muster-error.ts'
-import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
+import { isJsonObject, type Json, parseJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
+import { bodyProblem } from '../../transport/body-bounds.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../errors/status-error.ts'
 
 /** As in kube-apiserver. */
 export const maxBodyBytes: number = 3 * 1024 * 1024
-
-/** Deeper than any real object; protects recursive code from a stack overflow. */
-const maxDepth = 500
 
 const protobuf = 'application/vnd.kubernetes.protobuf'
 const readable = ['application/json', 'application/yaml', protobuf]
@@ -99,12 +97,7 @@ function readText(body: string | Uint8Array | undefined): string {
 }
 
 /** Rejects values that are nested too deeply, and numbers out of range. */
-export function checkDepth(value: Json | undefined, depth = 0): void {
-  if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    throw badRequest('a number in the body of the request is out of range')
-  }
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) for (const item of value as readonly Json[]) checkDepth(item, depth + 1)
-  else for (const key of Object.keys(value)) checkDepth((value as JsonObject)[key], depth + 1)
+export function checkDepth(value: Json | undefined): void {
+  const problem = bodyProblem(value)
+  if (problem !== undefined) throw badRequest(problem)
 }

@@ -14,8 +14,8 @@ import { formatTime } from '../../kube/units/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import { approvalCondition } from './approval.ts'
-import { isCertificateBundle } from './certificate-bundle.ts'
+import { approvalCondition } from '../../kube/crd/approval.ts'
+import { isCertificateBundle } from '../../kube/crd/certificate-bundle.ts'
 import { areNamesAccepted, decideNames } from './names.ts'
 
 /** Keeps a CRD until its objects are gone. */

@@ -7,8 +7,8 @@ import { isKnownFormat } from '../../kube/structural/format.ts'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import type { KindRules } from '../kinds/strategy/kind-rules.ts'
 import { crdOf, isEstablished } from './controller.ts'
-import { acceptedNamesCauses, definitionCauses } from './definition-check.ts'
-import { itemsOf } from './structurality.ts'
+import { acceptedNamesCauses, definitionCauses } from '../../kube/crd/definition-check.ts'
+import { itemsOf } from '../../kube/crd/structurality.ts'
 
 export const crdTable = 'customresourcedefinitions.apiextensions.k8s.io'
 

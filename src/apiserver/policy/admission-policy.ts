@@ -50,7 +50,7 @@ import {
   unsupported,
 } from '../../kube/validation/field-error.ts'
 import type { SentObject } from '../kinds/strategy/sent.ts'
-import { repeatedValues, repetitions } from '../kinds/values/repetition.ts'
+import { repeatedValues, repetitions } from '../../kube/validation/repetition.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)

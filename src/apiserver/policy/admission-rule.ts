@@ -17,7 +17,7 @@ import {
   unsupported,
 } from '../../kube/validation/field-error.ts'
 import type { SentObject } from '../kinds/strategy/sent.ts'
-import { repetitions } from '../kinds/values/repetition.ts'
+import { repetitions } from '../../kube/validation/repetition.ts'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']

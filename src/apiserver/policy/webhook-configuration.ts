@@ -23,7 +23,7 @@ import {
 } from '../../kube/validation/field-error.ts'
 import type { SentObject } from '../kinds/strategy/sent.ts'
 import { checkWebhookService, checkWebhookUrl } from '../kinds/values/webhook-client.ts'
-import { repeatedValues, repetitions } from '../kinds/values/repetition.ts'
+import { repeatedValues, repetitions } from '../../kube/validation/repetition.ts'
 
 const hooksOf = (object: UntypedObject): readonly SentObject<MutatingWebhook>[] =>
   (object as unknown as SentObject<MutatingWebhookConfiguration>).webhooks ?? []

@@ -7,8 +7,7 @@ import type { RequestOptions } from 'node:https'
 import type { Clock } from '../../clock/clock.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
 import { quoteGo } from '../../kube/go/go-text.ts'
-import { StatusError } from '../errors/status-error.ts'
-import { checkDepth } from '../codec/request-body.ts'
+import { bodyProblem } from '../../transport/body-bounds.ts'
 import type { Storage } from '../storage/storage.ts'
 import { partsOfUrl, pathOfService } from './webhook-address.ts'
 
@@ -47,14 +46,17 @@ export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOpti
   return async (config, body, timeoutMs) => {
     const target = targetOf(config, storage, hosts, `timeout=${timeoutMs / 1000}s`)
     const text = await post(target, stringifyJson(body), timeoutMs, clock)
-    try {
-      const answer = parseJson(text)
-      checkDepth(answer)
-      return answer
-    } catch (error) {
-      if (error instanceof StatusError) throw new WebhookError('the response is nested too deeply')
-      throw new WebhookError('the response is not valid JSON')
-    }
+    const answer = parsed(text)
+    if (bodyProblem(answer) !== undefined) throw new WebhookError('the response is nested too deeply')
+    return answer
+  }
+}
+
+function parsed(text: string): Json {
+  try {
+    return parseJson(text)
+  } catch {
+    throw new WebhookError('the response is not valid JSON')
   }
 }
 

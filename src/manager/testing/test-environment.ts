@@ -20,7 +20,8 @@ import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type OperatorHost, hostOperator, type OperatorHostOptions } from '../hosting/host.ts'
 import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
-import { createWebhookHost, inProcessWebhooks } from '../webhooks/webhook-host.ts'
+import { createWebhookHost } from '../webhooks/webhook-host.ts'
+import { inProcessWebhooks } from './in-process-webhooks.ts'
 import { startWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 
 export interface TestEnvironmentOptions extends Pick<OperatorHostOptions, 'config' | 'concurrency' | 'live' | 'log'> {

@@ -11,7 +11,8 @@ import { defineConversion } from '../../operator/kind/conversion.ts'
 import { defineKind, integer } from '../../operator/index.ts'
 import { ConfigMap } from '../../kube/kinds.ts'
 import { type Admission, defineWebhook, type AdmissionVerdict } from '../../operator/kind/webhook.ts'
-import { createWebhookHost, inProcessWebhooks, type WebhookFailure, type WebhookHost } from './webhook-host.ts'
+import { inProcessWebhooks } from '../testing/in-process-webhooks.ts'
+import { createWebhookHost, type WebhookFailure, type WebhookHost } from './webhook-host.ts'
 
 const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'n' }, data: { a: '1' } }
 

@@ -1,16 +1,15 @@
 /**
  * The webhooks of all hosted operators behind one function: a path and a review in, a review out. Called by the HTTPS
- * server, and by an embedded API server in the same process.
+ * server and, in tests, by an embedded API server in the same process.
  *
  * Author code that throws, returns an invalid value or times out affects its own review only. The response names the
  * webhook that failed; the cause, which may quote a Secret, goes to `onFailure` only.
  */
-import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook/webhook-caller.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { managerErrors } from '../errors.ts'
 import { operatorErrors } from '../../operator/errors.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
-import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
 import { type Conversion, conversionName } from '../../operator/kind/conversion.ts'
 import type { Webhook } from '../../operator/kind/webhook.ts'
@@ -211,36 +210,8 @@ async function limited<T>(clock: Clock, limitMs: number, work: () => Promise<T>)
 }
 
 /**
- * Lets an embedded API server call webhooks in its own process: no socket, no certificate. Other addresses are passed
- * to `otherwise`.
- */
-export function inProcessWebhooks(
-  host: WebhookHost,
-  address: WebhookAddress,
-  otherwise: WebhookCaller = () => Promise.reject(new WebhookError('it is not in this process')),
-): WebhookCaller {
-  return async (config, body, timeoutMs) => {
-    const path = pathWithin(address, config)
-    if (path === undefined) return await otherwise(config, body, timeoutMs)
-    try {
-      // A copy: the server keeps its own objects, and author code gets frozen ones.
-      return await host.answer(path, parseJson(stringifyJson(body)), timeoutMs)
-    } catch (error) {
-      if (isMusterError(error)) throw new WebhookError(error.message)
-      throw error
-    }
-  }
-}
-
-/**
  * The address of the webhook server for API servers: a Service of their cluster, or a URL (`https://10.0.0.1:9443`).
  */
 export type WebhookAddress =
   | { readonly service: { readonly namespace: string; readonly name: string; readonly port?: number } }
   | { readonly url: string }
-
-function pathWithin(address: WebhookAddress, { url, service }: WebhookClientConfig): string | undefined {
-  if ('url' in address) return url?.startsWith(`${address.url}/`) ? url.slice(address.url.length) : undefined
-  const { namespace, name } = address.service
-  return service?.namespace === namespace && service.name === name ? service.path : undefined
-}

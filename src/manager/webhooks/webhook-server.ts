@@ -9,8 +9,7 @@ import { once } from 'node:events'
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Certificate } from '../../pki/certificate-authority.ts'
-import { StatusError } from '../../apiserver/errors/status-error.ts'
-import { checkDepth } from '../../apiserver/codec/request-body.ts'
+import { bodyProblem } from '../../transport/body-bounds.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { managerErrors } from '../errors.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
@@ -189,15 +188,17 @@ async function readReview(
 }
 
 function parseReview(body: Buffer): Json {
+  const refusal = (why: string): HttpRefusal => new HttpRefusal(400, `the review cannot be answered: ${why}.`)
+  let review: Json
   try {
-    const review = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
-    checkDepth(review)
-    return review
-  } catch (error) {
+    review = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
     // The parser's message would quote the body.
-    const why = error instanceof StatusError ? error.message : 'the body is no valid JSON'
-    throw new HttpRefusal(400, `the review cannot be answered: ${why}.`)
+    throw refusal('the body is no valid JSON')
   }
+  const problem = bodyProblem(review)
+  if (problem !== undefined) throw refusal(problem)
+  return review
 }
 
 interface Connections {

@@ -20,7 +20,8 @@ import { defineKind, integer, optional, string } from '../../operator/index.ts'
 import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { defineWebhook } from '../../operator/kind/webhook.ts'
 import { mutatingConfigurations, validatingConfigurations } from './registration.ts'
-import { createWebhookHost, inProcessWebhooks, type WebhookHost } from './webhook-host.ts'
+import { inProcessWebhooks } from '../testing/in-process-webhooks.ts'
+import { createWebhookHost, type WebhookHost } from './webhook-host.ts'
 import { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks.ts'
 
 const oldVersion = {

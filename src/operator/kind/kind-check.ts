@@ -2,7 +2,7 @@
  * Whether an API server would accept the CRD of a kind: names, versions, patterns, defaults, rules and their cost. Asked
  * before anything is installed: when CRDs are generated, and when a test environment opens.
  */
-import { definitionCauses } from '../../apiserver/crd/definition-check.ts'
+import { definitionCauses } from '../../kube/crd/definition-check.ts'
 import type { Cause } from '../../kube/validation/cause.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { operatorErrors } from '../errors.ts'

@@ -112,7 +112,7 @@ describe('a render thread', () => {
     const post = vi.spyOn(Worker.prototype, 'postMessage')
     onTestFinished(() => post.mockRestore())
     await render(request('kind: A\n'))
-    await post.mock.contexts[0]?.terminate()
+    await (post.mock.contexts[0] as Worker).terminate()
     await expect(render(request('kind: B\n'))).resolves.toMatchObject({ manifests: [{ kind: 'B' }] })
   })
 

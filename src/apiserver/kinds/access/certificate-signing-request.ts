@@ -23,7 +23,7 @@ import {
 import type { SentObject } from '../strategy/sent.ts'
 import { checkSignerName } from '../values/signer-name.ts'
 import { structForm } from '../../codec/struct-form.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 const usages = [
   'any',

@@ -17,7 +17,7 @@ import {
   unsupported,
 } from '../../../kube/validation/field-error.ts'
 import { checkResourceAmount } from '../container/resource-validation.ts'
-import { repetitions } from '../values/repetition.ts'
+import { repetitions } from '../../../kube/validation/repetition.ts'
 
 const specOf = (object: UntypedObject): NodeSpec => (object as unknown as Node).spec ?? {}
 

@@ -13,7 +13,7 @@ import {
   unsupported,
 } from '../../../kube/validation/field-error.ts'
 import { isHeadless } from './service-type.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 type Addressed = Pick<ServiceSpec, 'type' | 'clusterIP' | 'clusterIPs' | 'ipFamilies' | 'ipFamilyPolicy'>
 

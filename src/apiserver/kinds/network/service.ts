@@ -26,7 +26,7 @@ import {
 import { checkAddressChange, checkClusterIps } from './service-address.ts'
 import { allocate, type ServiceDraft } from './service-allocation.ts'
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheck, needsNodePort } from './service-type.ts'
-import { repeatedValues, repetitions } from '../values/repetition.ts'
+import { repeatedValues, repetitions } from '../../../kube/validation/repetition.ts'
 
 const specOf = (object: UntypedObject): ServiceSpec => object['spec'] ?? {}
 

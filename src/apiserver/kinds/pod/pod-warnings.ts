@@ -15,7 +15,7 @@ import type { StoredObject } from '../../storage/storage.ts'
 import { dnsLabel } from '../../../kube/validation/name-validation.ts'
 import { allContainers } from '../container/pod-containers.ts'
 import { isWholeNumber } from '../values/value-validation.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 type Metadata = UntypedObject['metadata']
 

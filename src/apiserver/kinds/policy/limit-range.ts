@@ -16,7 +16,7 @@ import {
   requiredField,
 } from '../../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkResourceName, isOvercommitable } from '../container/resource-validation.ts'
-import { repetitions } from '../values/repetition.ts'
+import { repetitions } from '../../../kube/validation/repetition.ts'
 
 const amounts = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
 const types = new Set(['Pod', 'Container', 'PersistentVolumeClaim'])

@@ -16,7 +16,7 @@ import {
 } from '../../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkRequirements } from '../container/resource-validation.ts'
 import { checkTolerations } from '../pod/scheduling-validation.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { handler, overhead, scheduling } = object as unknown as RuntimeClass

@@ -27,7 +27,7 @@ import {
 } from '../../../kube/validation/field-error.ts'
 import type { SentObject } from '../strategy/sent.ts'
 import { checkAmount, checkNotNegative } from '../values/value-validation.ts'
-import { repeatedValues, repetitions } from '../values/repetition.ts'
+import { repeatedValues, repetitions } from '../../../kube/validation/repetition.ts'
 
 const driverSpecOf = (object: UntypedObject): SentObject<CSIDriverSpec> =>
   (object as unknown as SentObject<CSIDriver>).spec ?? {}

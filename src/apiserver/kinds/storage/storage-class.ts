@@ -20,7 +20,7 @@ import {
   unsupported,
 } from '../../../kube/validation/field-error.ts'
 import type { SentObject } from '../strategy/sent.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 function checkProvisioner(name: string | undefined, field: string): Problems {
   const lower = (name ?? '').toLowerCase()

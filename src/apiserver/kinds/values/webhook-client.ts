@@ -1,7 +1,7 @@
 /** Validation of `clientConfig` of a webhook: a URL, or a Service of the cluster. */
 import { dnsSubdomain } from '../../../kube/validation/name-validation.ts'
 import { invalidField, type Problems, requiredField } from '../../../kube/validation/field-error.ts'
-import { urlParts } from './url-parts.ts'
+import { urlParts } from '../../../kube/validation/url-parts.ts'
 
 const form = '; desired format: https://host[/path]'
 

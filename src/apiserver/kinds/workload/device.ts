@@ -24,7 +24,7 @@ import {
   requiredField,
 } from '../../../kube/validation/field-error.ts'
 import type { SentObject } from '../strategy/sent.ts'
-import { repetitions } from '../values/repetition.ts'
+import { repetitions } from '../../../kube/validation/repetition.ts'
 
 function defaultClaim(spec: Draft | undefined): void {
   for (const request of parts(part(spec, 'devices'), 'requests')) {

@@ -24,7 +24,7 @@ import {
   unsupported,
 } from '../../../kube/validation/field-error.ts'
 import { checkNotNegative } from '../values/value-validation.ts'
-import { repeatedValues } from '../values/repetition.ts'
+import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 const counts = [
   'parallelism',

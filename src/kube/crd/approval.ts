@@ -2,10 +2,10 @@
  * API approval: a CRD in a protected group (`*.k8s.io`, `*.kubernetes.io`) needs the annotation
  * `api-approved.kubernetes.io`.
  */
-import { type Cause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
-import type { ConditionUpdate } from '../../kube/meta/condition.ts'
-import { quoteGo } from '../../kube/go/go-text.ts'
-import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
+import { type Cause, invalidValue, requiredValue } from '../validation/cause.ts'
+import type { ConditionUpdate } from '../meta/condition.ts'
+import { quoteGo } from '../go/go-text.ts'
+import type { CustomResourceDefinition } from '../types/apiextensions/v1.ts'
 
 const annotation = 'api-approved.kubernetes.io'
 const further = 'see https://github.com/kubernetes/enhancements/pull/1111'

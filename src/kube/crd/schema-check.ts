@@ -13,16 +13,16 @@ import {
   requiredValue,
   unsupportedValue,
   invalidShown,
-} from '../../kube/validation/cause.ts'
-import { resolveFieldPath } from '../../kube/structural/field-path.ts'
-import { compileNode } from '../../kube/structural/node.ts'
-import { mostOccurrences, sizeOfSchema } from '../../kube/cel/cost/size.ts'
-import { reportRule, ruleType } from '../../kube/structural/rules.ts'
-import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
+} from '../validation/cause.ts'
+import { resolveFieldPath } from '../structural/field-path.ts'
+import { compileNode } from '../structural/node.ts'
+import { mostOccurrences, sizeOfSchema } from '../cel/cost/size.ts'
+import { reportRule, ruleType } from '../structural/rules.ts'
+import type { JSONSchemaProps, ValidationRule } from '../types/apiextensions/v1.ts'
 import { formatRule } from './internal-form.ts'
 import { costCause, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
 import { additionalOf, itemsOf } from './structurality.ts'
-import { repeatedValues } from '../kinds/values/repetition.ts'
+import { repeatedValues } from '../validation/repetition.ts'
 
 interface Place {
   readonly path: string

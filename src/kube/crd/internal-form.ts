@@ -3,14 +3,14 @@
  * which is why messages speak of `spec.validation` where a client has written `spec.versions[0].schema`; and where a
  * message shows a value, it shows Go's field names.
  */
-import { formatGoJson } from '../../kube/go/go-text.ts'
-import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import { formatGoJson } from '../go/go-text.ts'
+import { equalJson, type Json, type JsonObject } from '../json.ts'
 import type {
   CustomResourceDefinitionSpec,
   CustomResourceDefinitionVersion,
   JSONSchemaProps,
   ValidationRule,
-} from '../../kube/types/apiextensions/v1.ts'
+} from '../types/apiextensions/v1.ts'
 
 type PerVersion = Pick<
   CustomResourceDefinitionVersion,

@@ -1,13 +1,13 @@
 /** Validation of the defaults in a schema: each must be valid by the schema itself. */
-import { type Cause, formatCause, invalidValue } from '../../kube/validation/cause.ts'
-import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { isJsonArray } from '../../kube/json-member.ts'
-import { checkEmbedded, checkResource, type EmbeddedChecks } from '../../kube/structural/embedded.ts'
-import { decodeMetadata } from '../../kube/structural/metadata.ts'
-import type { SchemaNode } from '../../kube/structural/node.ts'
-import { pruneValue } from '../../kube/structural/prune.ts'
-import { checkRules } from '../../kube/structural/rules.ts'
-import { checkValue } from '../../kube/structural/value.ts'
+import { type Cause, formatCause, invalidValue } from '../validation/cause.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { isJsonArray } from '../json-member.ts'
+import { checkEmbedded, checkResource, type EmbeddedChecks } from '../structural/embedded.ts'
+import { decodeMetadata } from '../structural/metadata.ts'
+import type { SchemaNode } from '../structural/node.ts'
+import { pruneValue } from '../structural/prune.ts'
+import { checkRules } from '../structural/rules.ts'
+import { checkValue } from '../structural/value.ts'
 
 export function defaultCauses(root: SchemaNode, path: string, checks: EmbeddedChecks): readonly Cause[] {
   return causesAt(root, path, { checks, isResource: true, around: identity, isInMetadata: false })

@@ -1,6 +1,6 @@
 /** The CA bundle that a conversion webhook is trusted by. */
 import { X509Certificate } from 'node:crypto'
-import { pemBlocks } from '../../kube/text/pem.ts'
+import { pemBlocks } from '../text/pem.ts'
 
 /** Whether the bundle is base64 of PEM with at least one certificate. Text that is not PEM is skipped, as Go does. */
 export function isCertificateBundle(bundle: string): boolean {

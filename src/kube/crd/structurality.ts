@@ -2,10 +2,10 @@
  * Whether a schema is structural: its skeleton (types, properties, items) is separate from value validations, so that
  * every field has exactly one specification. `allOf`, `anyOf`, `oneOf` and `not` may only restrict values.
  */
-import { type Cause, forbiddenValue, formatCause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
-import { equalJson, type Json } from '../../kube/json.ts'
-import { patternProblem } from '../../kube/structural/pattern.ts'
-import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import { type Cause, forbiddenValue, formatCause, invalidValue, requiredValue } from '../validation/cause.ts'
+import { equalJson, type Json } from '../json.ts'
+import { patternProblem } from '../structural/pattern.ts'
+import type { JSONSchemaProps } from '../types/apiextensions/v1.ts'
 
 type Level = 'root' | 'item' | 'field'
 

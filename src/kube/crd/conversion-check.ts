@@ -1,15 +1,9 @@
 /** Validation of `spec.conversion` of a CRD. */
-import {
-  type Cause,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-} from '../../kube/validation/cause.ts'
-import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
-import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
-import { urlParts } from '../kinds/values/url-parts.ts'
-import { repeatedValues } from '../kinds/values/repetition.ts'
+import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../validation/cause.ts'
+import type { CustomResourceConversion, WebhookClientConfig } from '../types/apiextensions/v1.ts'
+import { dns1035Label, dnsSubdomain } from '../validation/name-validation.ts'
+import { urlParts } from '../validation/url-parts.ts'
+import { repeatedValues } from '../validation/repetition.ts'
 
 export function conversionCauses(
   conversion: Partial<CustomResourceConversion> | undefined,

@@ -8,9 +8,9 @@ import {
   tooManyValues,
   unsupportedValue,
   invalidShown,
-} from '../../kube/validation/cause.ts'
-import { formatFieldPath, resolveFieldPath } from '../../kube/structural/field-path.ts'
-import { compileNode, type SchemaNode } from '../../kube/structural/node.ts'
+} from '../validation/cause.ts'
+import { formatFieldPath, resolveFieldPath } from '../structural/field-path.ts'
+import { compileNode, type SchemaNode } from '../structural/node.ts'
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinition,
@@ -21,13 +21,13 @@ import type {
   CustomResourceValidation,
   JSONSchemaProps,
   SelectableField,
-} from '../../kube/types/apiextensions/v1.ts'
-import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
+} from '../types/apiextensions/v1.ts'
+import { dns1035Label, dnsSubdomain } from '../validation/name-validation.ts'
 import { approvalCauses } from './approval.ts'
 import { isCertificateBundle } from './certificate-bundle.ts'
 import { conversionCauses } from './conversion-check.ts'
 import { defaultCauses } from './default-check.ts'
-import { embeddedChecks } from '../../kube/structural/embedded-checks.ts'
+import { embeddedChecks } from '../structural/embedded-checks.ts'
 import { formatSchema, formatVersions, internalForm, type InternalSpec, usedFields } from './internal-form.ts'
 import { crdSchemaCauses } from './schema-check.ts'
 import { structuralCauses } from './structurality.ts'

@@ -4,9 +4,9 @@
  * together. A definition that exceeds one is rejected when it is written; its author fixes it by setting `maxItems`,
  * `maxProperties` and `maxLength`.
  */
-import { type Cause, forbiddenValue } from '../../kube/validation/cause.ts'
-import { formatGoFixed } from '../../kube/go/go-text.ts'
-import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import { type Cause, forbiddenValue } from '../validation/cause.ts'
+import { formatGoFixed } from '../go/go-text.ts'
+import type { JSONSchemaProps } from '../types/apiextensions/v1.ts'
 
 const ruleLimit = 10_000_000
 const totalLimit = 100_000_000
