@@ -187,6 +187,24 @@ describe('the generated role of memcached', () => {
     expect(deployment?.metadata?.ownerReferences?.[0]).toMatchObject({ kind: 'Memcached', blockOwnerDeletion: true })
   })
 
+  it('states what is watched of the kinds that it may list', () => {
+    const watched = (objects: readonly KubeObject[]): readonly unknown[] =>
+      objects.flatMap(({ kind, metadata }) => {
+        const text = metadata.annotations?.['muster.dev/watches']
+        return text === undefined ? [] : [[kind, text.split('; ')]]
+      })
+    const selections = [
+      'configmaps/v1 */[app.kubernetes.io/managed-by=memcached]',
+      'deployments.apps/v1 */[app.kubernetes.io/managed-by=memcached]',
+      'memcacheds.cache.example.com/v1alpha1',
+      'pods/v1 */[app=memcached]',
+      'secrets/v1 $.metadata.namespace/$.spec.passwordFrom of memcacheds.cache.example.com/v1alpha1',
+      'secrets/v1 */[app.kubernetes.io/managed-by=memcached]',
+    ]
+    expect(watched(accessObjects(operator))).toEqual([['ClusterRole', selections]])
+    expect(watched(accessObjects(operator, { namespaces: ['default'] }))).toEqual([['Role', selections]])
+  })
+
   it('is sufficient as Roles in the served namespaces', async () => {
     const namespaces = ['default']
     expect((await live(accessObjects(operator, { namespaces }), namespaces)).refused).toEqual([])

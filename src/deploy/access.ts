@@ -110,8 +110,13 @@ function furtherRoles(description: InstallationDescription): readonly OpenObject
 }
 
 function labelled({ metadata, ...object }: KubeObject, description: InstallationDescription): TemplateMap {
-  const { name = '', namespace } = metadata
-  const placed = { name, ...(namespace !== undefined && { namespace }), labels: commonLabels(description) }
+  const { name = '', namespace, annotations } = metadata
+  const placed = {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    labels: commonLabels(description),
+    ...(annotations && { annotations }),
+  }
   const { apiVersion, kind, ...rest } = object
   return { apiVersion, kind, metadata: placed, ...(rest as TemplateMap) }
 }

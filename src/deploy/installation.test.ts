@@ -123,6 +123,22 @@ describe('an installation', () => {
     expect(subject('RoleBinding north/town-roads')).toMatchObject({ name: 'town', namespace: 'town-system' })
   })
 
+  it('states on the roles that watch what is watched of the kinds that they may list', () => {
+    const annotated = objectsWith(defaults).flatMap((object) => {
+      const { annotations = {} } = object['metadata'] as { readonly annotations?: Readonly<Record<string, string>> }
+      return 'muster.dev/watches' in annotations ? [[nameOf(object), annotations['muster.dev/watches']]] : []
+    })
+    const roads = 'configmaps/v1 */[app.kubernetes.io/managed-by=roads]; roads.install.example.com/v1'
+    expect(annotated).toEqual([
+      [
+        'ClusterRole /town-gate-keeper-reads',
+        'configmaps/v1 */[app.kubernetes.io/managed-by=gate-keeper]; gates.install.example.com/v1',
+      ],
+      ['Role north/town-roads', roads],
+      ['Role south/town-roads', roads],
+    ])
+  })
+
   it('elects a leader by one Lease, or shares the work by a Lease for each replica', () => {
     const sharded = objectsWith(set(['sharding', true]))
     expect(sharded.map(nameOf)).not.toContain('Lease town-system/town')

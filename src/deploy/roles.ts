@@ -2,11 +2,11 @@
  * RBAC objects: service accounts, roles and their bindings. The rules come from the declarations of an operator
  * (`src/operator/role.ts`) and from the settings of its manager (`src/manager/runtime/manager-role.ts`).
  */
-import type { KubeObject } from '../kube/object.ts'
+import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import type { PolicyRule } from '../kube/types/rbac/v1.ts'
 import type { PlacedRules } from '../manager/runtime/manager-role.ts'
 import type { Operator } from '../operator/operator.ts'
-import { roleOf } from '../operator/role.ts'
+import { roleOf, watchAnnotations } from '../operator/role.ts'
 
 /** A service account. */
 export interface Account {
@@ -33,22 +33,29 @@ export function operatorRoles(
     const verbs = rule.verbs.filter(isMeant)
     return verbs.length > 0 ? [{ ...rule, verbs }] : []
   })
+  const placed = (place: PlacedRules): readonly KubeObject[] =>
+    placedRoles(name, place, account, watchAnnotations(operator, place.rules))
   const { everywhere, inNamespaces } = namespaces ? split(rules, operator) : { everywhere: rules, inNamespaces: [] }
   return [
-    ...placedRoles(name, { namespace: undefined, rules: everywhere }, account),
-    ...(namespaces ?? []).flatMap((namespace) => placedRoles(name, { namespace, rules: inNamespaces }, account)),
+    ...placed({ namespace: undefined, rules: everywhere }),
+    ...(namespaces ?? []).flatMap((namespace) => placed({ namespace, rules: inNamespaces })),
   ]
 }
 
 /** A role and its binding, if there are rules. */
-export function placedRoles(name: string, { namespace, rules }: PlacedRules, account: Account): readonly KubeObject[] {
+export function placedRoles(
+  name: string,
+  { namespace, rules }: PlacedRules,
+  account: Account,
+  annotations: Pick<ObjectMeta, 'annotations'> = {},
+): readonly KubeObject[] {
   if (rules.length === 0) return []
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   const kind = namespace === undefined ? 'ClusterRole' : 'Role'
   const metadata = namespace === undefined ? { name } : { name, namespace }
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name }
   const subjects = [{ kind: 'ServiceAccount', ...account }]
-  const role = { apiVersion, kind, metadata, rules }
+  const role = { apiVersion, kind, metadata: { ...metadata, ...annotations }, rules }
   return [role, { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects } as KubeObject]
 }
 

@@ -8,6 +8,7 @@
  * references, so an annotation states what the operator watches of the kinds that it may list.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
+import type { ObjectMeta } from '../kube/object.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
 import { describeSelection, type Input } from './view/input.ts'
 import type { Operator } from './operator.ts'
@@ -76,12 +77,25 @@ export function roleOf(operator: Operator): ClusterRole {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
-    metadata: {
-      name: operator.name,
-      annotations: { [watchesAnnotation]: [...new Set(declaredInputs.map(describeSelection))].toSorted().join('; ') },
-    },
+    metadata: { name: operator.name, ...watchAnnotations(operator, rules()) },
     rules: rules(),
   }
+}
+
+/** States what the operator watches of the kinds that these rules let it watch. */
+export function watchAnnotations(
+  { declaredInputs }: Operator,
+  rules: readonly PolicyRule[],
+): Pick<ObjectMeta, 'annotations'> {
+  const covers = (names: readonly string[] = [], name: string): boolean => names.includes(name) || names.includes('*')
+  const watched = declaredInputs.filter(({ resource: { group, plural } }) =>
+    rules.some(
+      ({ apiGroups, resources, verbs }) =>
+        verbs.includes('watch') && covers(apiGroups, group) && covers(resources, plural),
+    ),
+  )
+  if (watched.length === 0) return {}
+  return { annotations: { [watchesAnnotation]: [...new Set(watched.map(describeSelection))].toSorted().join('; ') } }
 }
 
 /** The names by which a kind is watched; undefined if any input selects otherwise. */
