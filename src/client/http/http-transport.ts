@@ -51,11 +51,11 @@ const unauthorized = 401
 /** Time-out of the response head, for requests without one. */
 const defaultHeadTimeoutMs = 30_000
 const connectTimeoutMs = 10_000
-const keepAlive: KeepAlive = { pingAfterMs: 30_000, answerWithinMs: 15_000, idleMs: 60_000 }
+const defaultKeepAlive: KeepAlive = { pingAfterMs: 30_000, answerWithinMs: 15_000, idleMs: 60_000 }
 
 export function httpTransport(given: Connection, options: HttpTransportOptions): Transport {
   const { clock, userAgent = 'muster' } = options
-  const laneOptions = { clock, connectTimeoutMs, keepAlive, env: options.env ?? process.env }
+  const laneOptions = { clock, connectTimeoutMs, keepAlive: defaultKeepAlive, env: options.env ?? process.env }
   const ownHeaders = { 'user-agent': userAgent }
   const live = new Set<Ending>()
   const retired = new Set<RequestLane>()
