@@ -10,6 +10,7 @@ import { clientErrors } from './errors.ts'
 import { transportErrors } from '../transport/errors.ts'
 import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
+import { asStatus } from '../kube/json-object.ts'
 import type { Status } from '../kube/object.ts'
 import type { ExecOptions, ExecResult } from './client.ts'
 import { Deadline } from './deadline.ts'
@@ -111,7 +112,7 @@ function converse(
 function readOutcome(text: string): Status | undefined {
   try {
     const status = parseJson(text)
-    return isJsonObject(status) ? (status as unknown as Status) : undefined
+    return isJsonObject(status) ? asStatus(status) : undefined
   } catch {
     return undefined
   }

@@ -6,17 +6,20 @@
 import { clientErrors } from './errors.ts'
 import { isMusterError, MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { asObject } from '../kube/json-object.ts'
 import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeList, KubeObject, NamedMeta } from '../kube/object.ts'
+import type { KubeList, KubeObject } from '../kube/object.ts'
 import type { ListOptions, MetadataObject, Table, WholeListOptions } from './client.ts'
 
 /** The response to a list of `resource`. */
 export function readList<T extends KubeObject>(resource: Resource, answer: Json): KubeList<T> {
   const list = listOf(resource, answer)
   const identity = { apiVersion: formatApiVersion(resource), kind: resource.kind }
-  const identified = (item: JsonObject): JsonObject => (isIdentified(item) ? item : { ...identity, ...item })
-  const items = itemsOf(list).map(identified)
-  return { ...identityOf(resource), ...list, metadata: metadataOf(list), items: items as unknown as readonly T[] }
+  const identified = (item: JsonObject): T => {
+    const object: KubeObject = asObject(isIdentified(item) ? item : { ...identity, ...item })
+    return object as T
+  }
+  return { ...identityOf(resource), ...list, metadata: metadataOf(list), items: itemsOf(list).map(identified) }
 }
 
 /** The response to a metadata-only list, or to a full one where the server does not support that. */
@@ -30,11 +33,8 @@ export function readMetadataList(resource: Resource, answer: Json): KubeList<Met
 export function readMetadata(resource: Resource, answer: Json): MetadataObject {
   if (!isJsonObject(answer))
     throw new MusterError(clientErrors.UnexpectedAnswer, `${formatResource(resource)}: no object came.`)
-  return {
-    apiVersion: formatApiVersion(resource),
-    kind: resource.kind,
-    metadata: metadataOf(answer) as unknown as NamedMeta,
-  }
+  const identity = { apiVersion: formatApiVersion(resource), kind: resource.kind }
+  return asObject({ ...identity, metadata: metadataOf(answer) }) as MetadataObject
 }
 
 export function readTable(resource: Resource, answer: Json): Table {
@@ -46,9 +46,19 @@ export function readTable(resource: Resource, answer: Json): Table {
     return isJsonObject(row['object']) ? { cells, object: readMetadata(resource, row['object']) } : { cells }
   })
   return {
-    columnDefinitions: objects(answer['columnDefinitions']) as unknown as Table['columnDefinitions'],
+    columnDefinitions: objects(answer['columnDefinitions']).map(readColumn),
     rows,
     metadata: metadataOf(answer),
+  }
+}
+
+function readColumn({ name, type, format, description, priority }: JsonObject): Table['columnDefinitions'][number] {
+  return {
+    name: typeof name === 'string' ? name : '',
+    type: typeof type === 'string' ? type : 'string',
+    ...(typeof format === 'string' && { format }),
+    ...(typeof description === 'string' && { description }),
+    ...(typeof priority === 'number' && { priority }),
   }
 }
 

@@ -2,10 +2,9 @@
 import { clientErrors } from './errors.ts'
 import { MusterError } from '../kube/muster-error.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
-import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { asObject, asStatus } from '../kube/json-object.ts'
+import type { KubeObject, Named, UntypedObject } from '../kube/object.ts'
 import type { WatchEvent } from './client.ts'
-
-const types: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'])
 
 /** Fails with `ProtocolError` on anything that is not an event: an unreadable event must not be lost silently. */
 export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
@@ -22,11 +21,20 @@ export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
   if (!isJsonObject(event) || !isJsonObject(event['object'])) {
     throw new MusterError(clientErrors.ProtocolError, `${what}: a line is not a watch event.`)
   }
-  if (!types.has(event['type'])) {
-    throw new MusterError(
-      clientErrors.ProtocolError,
-      `${what}: an event has the unknown type ${JSON.stringify(event['type'])}.`,
-    )
+  const { type, object: received } = event
+  const object: KubeObject = asObject(received)
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type, object: object as Named<T> }
+    case 'BOOKMARK':
+      return { type, object }
+    case 'ERROR':
+      return { type, object: asStatus(received) }
+    default: {
+      const message = `${what}: an event has the unknown type ${JSON.stringify(type)}.`
+      throw new MusterError(clientErrors.ProtocolError, message)
+    }
   }
-  return event as unknown as WatchEvent<T>
 }

@@ -1,6 +1,7 @@
 /** The status of a CR: the author's report and what follows from the ledger, written only when it has changed. */
 import { type Condition, findCondition } from '../kube/meta/condition.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
+import { asJson } from '../kube/json-object.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { StatusReport } from './controller.ts'
@@ -53,12 +54,12 @@ export function statusWrite<CR extends KubeObject>({
     ...(report || !reports ? [] : keptConditions(before)),
   ]
   const conditions = statedConditions(before, updates, ledger.startedAt)
-  const status = {
+  const status = asJson({
     ...fields,
     ...(life && { lifecycle: life.status }),
     observedGeneration,
     conditions,
-  } as unknown as JsonObject
+  })
   const typing = typingOf(kind)
   const changedFields = differences({ status: live }, { status }, typing)
   const isCurrent =

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 
@@ -54,6 +54,15 @@ describe('the diagram of the layers', () => {
     ])
     expect(ruled.length).toBeGreaterThan(0)
     expect(Object.fromEntries(drawn)).toEqual(Object.fromEntries(ruled))
+  })
+})
+
+describe('the path of an event', () => {
+  it('has no cast by way of unknown: objects and JSON are converted in src/kube/json-object.ts', () => {
+    const folders = '{client,cache,operator/{view,reconcile,dependent},manager/{inputs,run,schedule,gates}}'
+    const files = globSync(`src/${folders}/**/*.ts`, { cwd: root, exclude: ['**/*.test.ts'] })
+    expect(files.length).toBeGreaterThan(100)
+    expect(files.filter((file) => /as unknown as/.test(read(file)))).toEqual([])
   })
 })
 

@@ -48,7 +48,7 @@ describe('documented defaults', () => {
   })
 
   it('are compared, or listed with the place that states them', () => {
-    const undecided = defaults.filter(({ stated }) => stated.length === 0).map(({ where }) => where.split(' ')[1])
+    const undecided = defaults.filter(({ stated }) => stated.length === 0).map(({ where }) => where.split(' ')[1]!)
     expect(undecided.toSorted()).toEqual(Object.keys(comparedByHand).toSorted())
     expect(defaults.length - undecided.length).toBeGreaterThanOrEqual(150)
   })

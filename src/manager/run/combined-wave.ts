@@ -8,6 +8,7 @@
 import { mergeValues } from '../../kube/apply/merge.ts'
 import { shapeOf } from '../../kube/apply/shape.ts'
 import { equalJson, type JsonObject } from '../../kube/json.ts'
+import { asJson, asObject } from '../../kube/json-object.ts'
 import { formatResource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { typingOf } from '../../operator/dependent/desired.ts'
@@ -78,10 +79,10 @@ type Holder = Extract<Mutation, { readonly object: UntypedObject }>
 
 function mergedObjects(a: Holder, b: Holder): UntypedObject | readonly string[] {
   const typing = typingOf(a.resource)
-  const [first, second] = [a, b].map(({ object }) => object as unknown as JsonObject) as [JsonObject, JsonObject]
+  const [first, second] = [asJson(a.object), asJson(b.object)]
   const merged = mergeValues(first, second, shapeOf(typing.schema, typing.definitions)) as JsonObject
   const lost = [...differences(merged, first, typing), ...differences(merged, second, typing)]
-  return lost.length > 0 ? lost : (merged as unknown as UntypedObject)
+  return lost.length > 0 ? lost : asObject(merged)
 }
 
 function isPaths(value: UntypedObject | readonly string[]): value is readonly string[] {

@@ -10,7 +10,8 @@
  */
 import type { ConditionUpdate } from '../../kube/meta/condition.ts'
 import { formatMicroTime, parseTime } from '../../kube/units/duration.ts'
-import { equalJson, type Json } from '../../kube/json.ts'
+import { equalJson } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
 import type { Fields } from '../kind/field.ts'
 import { formatActionKey, numberOfKey } from './action-key.ts'
 import {
@@ -79,7 +80,7 @@ export function stepLifecycle<Name extends string, Desired extends Name, Spec ex
 ): LifecycleStep<Name> {
   const turn = turnOf(life, input)
   const { status, condition, ...rest } = withOverdue(turn, decide(turn))
-  const isSame = status !== undefined && equalJson(status as unknown as Json, input.status as unknown as Json)
+  const isSame = status !== undefined && equalJson(asJson(status), asJson(input.status))
   return {
     ...rest,
     status: isSame ? input.status : (status as LifecycleStatus<Name> | undefined),

@@ -8,7 +8,7 @@
 import { setMember } from '../../kube/apply/value.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
-import { asJson } from '../../kube/json-object.ts'
+import { asJson, asObject } from '../../kube/json-object.ts'
 import type { KubeObject } from '../../kube/object.ts'
 
 /** The paths beside metadata; undefined: the whole object. */
@@ -105,7 +105,7 @@ function projected(object: KubeObject, tree: FieldTree): KubeObject {
     if (part !== undefined) setMember(kept, member, part)
     if (part !== value) isSame = false
   }
-  return isSame ? object : (Object.freeze(kept) as unknown as KubeObject)
+  return isSame ? object : asObject(Object.freeze(kept))
 }
 
 function partOfRoot(member: string, value: Json, tree: FieldTree): Json | undefined {

@@ -9,6 +9,7 @@
 import { kubeErrors } from '../../kube/errors.ts'
 import { isMusterError, type MusterError } from '../../kube/muster-error.ts'
 import type { Json } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
 import { compileJsonPath, selectJson, selectJsonPairs } from '../../kube/json-path.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import { checkDnsLabel, checkPathSegment } from '../../kube/meta/name.ts'
@@ -204,7 +205,7 @@ function compile({ namePath, namespace, namespacePath }: Reference): Follow {
   return (object) => {
     const before = known.get(object)
     if (before) return before
-    const json = object as unknown as Json
+    const json = asJson(object)
     const pairs = namespaces
       ? selectJsonPairs(namespaces, names, json)
       : selectJson(names, json).map((name) => [namespace, name] as const)

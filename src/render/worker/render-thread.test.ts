@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -79,10 +80,10 @@ describe('a render thread', () => {
       sent.push({ worker: this, id: (message as WorkerRequest).id })
     })
     onTestFinished(() => post.mockRestore())
-    const { render, close } = thread({
+    const { render } = thread({
       clock: { ...systemClock, after: (_ms, fire) => ((expire = fire), { cancel: () => undefined }) },
     })
-    const settled = vi.fn()
+    const settled = vi.fn<() => void>()
     const one = render(request('kind: One\n'))
     const two = render(request('kind: Two\n'))
     two.then(settled, settled)
@@ -95,7 +96,7 @@ describe('a render thread', () => {
     // The first thread answers, fails and ends while the second request is pending.
     const [first, second] = sent
     const answer = (kind: string): Pick<WorkerAnswer, 'result'> => ({
-      result: renderRequest(request(`kind: ${kind}\n`), { randomBytes: Buffer.alloc, clock: systemClock }),
+      result: renderRequest(request(`kind: ${kind}\n`), { randomBytes, clock: systemClock }),
     })
     first!.worker.emit('message', { id: first!.id, ...answer('One') })
     first!.worker.emit('error', new Error('stopped'))
@@ -104,7 +105,6 @@ describe('a render thread', () => {
     expect(settled).not.toHaveBeenCalled()
     second!.worker.emit('message', { id: second!.id, ...answer('Two') })
     await expect(two).resolves.toMatchObject({ manifests: [{ kind: 'Two' }] })
-    await close()
   })
 
   it('replaces a thread that ended between two renders', async () => {
@@ -117,12 +117,13 @@ describe('a render thread', () => {
   })
 
   it('fails renders at once when it is closed: the one in progress, those that wait, and later ones', async () => {
-    const { render, close } = thread()
+    const rendering = thread()
+    const { render } = rendering
     const endless = '{{ range until 100000 }}{{ range until 100000 }}x{{ end }}{{ end }}'
     const first = render({ ...request(endless), budget: { steps: 1e15, text: 1e15 } })
     const renders = [first, render(request('kind: B\n'))].map((each) => each.catch((error: unknown) => error))
     await turn()
-    await close()
+    await rendering.close()
     const stopped = { code: renderErrors.RenderStopped.code, message: expect.stringContaining('its thread is closed') }
     for (const each of renders) expect(await each).toMatchObject(stopped)
     await expect(render(request('kind: C\n'))).rejects.toMatchObject(stopped)
