@@ -9,12 +9,7 @@ const pretend = (): FakeSidecar => fakeSidecar({ state: 'start', token: 'open se
 
 const name = { name: 'd', namespace: 'default' }
 const lifeOf = async (environment: TestEnvironment) => {
-  const { status } = (await environment.client.get(Database, name)) as unknown as {
-    status?: {
-      lifecycle?: { state: string; transition?: { to: string } }
-      conditions?: { type: string; status: string; message: string }[]
-    }
-  }
+  const { status } = await environment.client.get(Database, name)
   return {
     state: status?.lifecycle?.state,
     to: status?.lifecycle?.transition?.to,

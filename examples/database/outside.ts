@@ -7,18 +7,9 @@
  * A database exists while its Pod is ready, needs a moment to load, and ends on request. The sidecar implements its
  * protocol: a token, one word for the state, and actions that start once for each key.
  */
-import type { Clock } from '@muster-dev/muster/testing'
 import type { KubeObject } from '@muster-dev/muster/kube'
+import type { SimulatedWorld } from '@muster-dev/muster/simulate'
 import { type HttpAnswer, type HttpCall, type Live, Pod, Secret, StatefulSet } from '@muster-dev/muster/operator'
-
-/** What the simulation provides. */
-interface World {
-  readonly clock: Clock
-  readonly get: (
-    resource: { readonly group: string; readonly plural: string },
-    name: { readonly namespace?: string | undefined; readonly name: string },
-  ) => KubeObject | undefined
-}
 
 interface Action {
   readonly key: string
@@ -41,7 +32,7 @@ const loadMs = 2000
 const actionMs: Readonly<Record<string, number>> = { backup: 3000, stop: 1000 }
 const answerMs = 3
 
-export function outside(state: { readonly running?: readonly string[] } | undefined, { clock, get }: World) {
+export function outside(state: { readonly running?: readonly string[] } | undefined, { clock, get }: SimulatedWorld) {
   const databases = new Map<string, Database>()
   const done: string[] = []
   for (const key of state?.running ?? [])
@@ -50,19 +41,15 @@ export function outside(state: { readonly running?: readonly string[] } | undefi
   /** The Pod that it runs in; without Pods (`--bare`) the StatefulSet. */
   const placeOf = (namespace: string, name: string): KubeObject | undefined => {
     const pod = get(Pod, { namespace, name: `${name}-0` })
-    const conditions = (pod as { status?: { conditions?: { type: string; status: string }[] } } | undefined)?.status
-      ?.conditions
     if (!pod) return get(StatefulSet, { namespace, name })
-    return conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ? pod : undefined
+    return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ? pod : undefined
   }
 
   const isOpenedBy = (namespace: string, name: string, authorization: string | undefined): boolean => {
-    const { spec } = get(StatefulSet, { namespace, name }) as {
-      spec?: { template?: { spec?: { volumes?: { name: string; secret?: { secretName: string } }[] } } }
-    }
-    const secretName = spec?.template?.spec?.volumes?.find((volume) => volume.name === 'token')?.secret?.secretName
-    const secret = get(Secret, { namespace, name: secretName ?? '' }) as { data?: { token?: string } } | undefined
-    const token = Buffer.from(secret?.data?.token ?? '', 'base64').toString()
+    const { volumes = [] } = get(StatefulSet, { namespace, name })?.spec?.template.spec ?? {}
+    const secretName = volumes.find((volume) => volume.name === 'token')?.secret?.secretName
+    const secret = get(Secret, { namespace, name: secretName ?? '' })
+    const token = Buffer.from(secret?.data?.['token'] ?? '', 'base64').toString()
     return token !== '' && authorization === `Bearer ${token}`
   }
 

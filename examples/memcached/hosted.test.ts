@@ -35,7 +35,7 @@ async function management(...namespaces: readonly string[]): Promise<Management>
   const server = createApiServer({ clock, random: seededRandom(11) })
   const random = seededRandom(2)
   const person = createClient({ transport: inProcessTransport(server), clock, random })
-  await person.create(crds, Memcached.crd() as unknown as UntypedObject)
+  await person.create(crds, Memcached.crd())
   for (const name of namespaces) {
     await person.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   }

@@ -8,7 +8,6 @@ import { ConfigMap, Deployment, Pod, Secret } from '@muster-dev/muster/operator'
 import { expect, it } from 'vitest'
 import { simulatedWorkloads } from '../../src/apiserver/simulated/simulation.ts'
 import { seededRandom } from '../../src/clock/random.ts'
-import type { UntypedObject } from '../../src/kube/object.ts'
 import { crds } from '../../test/embedded.ts'
 import { Memcached, operator } from './operator.ts'
 
@@ -17,7 +16,7 @@ it('the caches of memcached hold none of a thousand unrelated objects', async ()
   const random = seededRandom(1)
   const server = createApiServer({ clock, random, workloads: simulatedWorkloads() })
   const client = createClient({ transport: inProcessTransport(server), clock, random })
-  await client.create(crds, Memcached.crd() as unknown as UntypedObject)
+  await client.create(crds, Memcached.crd())
   await clock.settle()
   const containers = [{ name: 'web', image: 'nginx' }]
   for (let index = 0; index < 250; index++) {
@@ -31,7 +30,7 @@ it('the caches of memcached hold none of a thousand unrelated objects', async ()
     await client.create(Deployment, { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec })
   }
   const cr = Memcached.draft({ name: 'a', namespace: 'default' }, { size: 3, passwordFrom: 'unrelated-7' })
-  await client.create(Memcached, cr as unknown as UntypedObject)
+  await client.create(Memcached, cr)
 
   const cache = createSharedCache({ client, clock, random })
   const host = hostOperator({ operator, client, cache, clock })

@@ -168,7 +168,7 @@ export async function openTestEnvironment(
   const install = async (): Promise<void> => {
     for (const kind of operator.kinds) {
       checkKind(kind)
-      await client.create(crds, kind.crd() as unknown as UntypedObject)
+      await client.create(crds, kind.crd())
     }
     await clock.settle()
   }

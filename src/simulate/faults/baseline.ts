@@ -107,7 +107,7 @@ async function emptyCluster({ subject, seed, workloads }: BaselineOptions): Prom
   const cluster = openCluster({ seed, workloads })
   const { time, server } = cluster
   const client = createClient({ transport: inProcessTransport(server), clock: time, random: seededRandom(seed) })
-  for (const kind of subject.kinds) await client.create(crds, kind.crd() as unknown as UntypedObject)
+  for (const kind of subject.kinds) await client.create(crds, kind.crd())
   await time.run(10_000)
   cluster.halt()
   return cluster.snapshot()

@@ -27,7 +27,7 @@ import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { roleOf } from '../../operator/role.ts'
 import type { SimulatedWorld } from '../environment/world.ts'
-import { sampleTable } from '../environment/world.ts'
+import { storedObjects } from '../environment/world.ts'
 import {
   installDeterministicGlobals,
   withDeterministicGlobals,
@@ -121,7 +121,7 @@ export async function openScorecardGround({
   const operator = await withinOf(1)(load)
   const outside = live({
     clock,
-    get: (resource, { namespace, name }) => storage?.table(sampleTable(resource)).get(namespace, name),
+    get: storedObjects(() => storage),
   })
   const requests: Request[] = []
   const ledgers: Ledger[] = []
@@ -246,7 +246,7 @@ export async function openScorecardGround({
     }
   }
 
-  for (const kind of operator.kinds) await exists(kind.crd() as unknown as UntypedObject)
+  for (const kind of operator.kinds) await exists(kind.crd())
   for (const object of rightsOf(operator)) await exists(object)
   await clock.settle()
 
