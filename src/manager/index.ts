@@ -9,7 +9,6 @@ export { createWebhookHost, type WebhookAddress, type WebhookHost } from './webh
 export { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.ts'
 export { createManager, type HostedOptions, type Manager, type ManagerOptions } from './hosting/manager.ts'
 export { type AloneOptions, runAlone } from './alone/run-alone.ts'
-export { changesBetween, type Effect, type SettingChange } from './config/changes.ts'
 export { configMapSource, type ConfigMapSourceOptions } from './config/config-map-source.ts'
 export type { Configuration } from './config/configuration.ts'
 export { fileSource, type FileSourceOptions } from './config/file-source.ts'
@@ -30,7 +29,7 @@ export {
 } from './loading/loader.ts'
 export { type Reached } from './runtime/clusters.ts'
 export { reachCluster, reachLocal, type ReachOptions } from './runtime/cluster-connection.ts'
-export { type AssignedOperator, type Runtime, type RuntimeOptions, startRuntime } from './runtime/runtime.ts'
+export type { AssignedOperator, Runtime } from './runtime/runtime.ts'
 export {
   type ManagerService,
   type ManagerServiceOptions,
@@ -42,17 +41,5 @@ export { openRunner, type RunnerOptions } from './isolation/open-runner.ts'
 export type { IsolationLevel, Runner } from './isolation/runner.ts'
 export { describeFinding, type Finding } from './findings/finding.ts'
 export { createMetrics, type Metrics } from './observability/metrics.ts'
-export { type Activity, createActivity, type Standing } from './observability/activity.ts'
-export { type HealthInput, healthReport, type HealthReport, underWay } from './observability/health.ts'
 export type { ManagerReport, OperatorReport } from './observability/report.ts'
-export { startStatusServer, type StatusServer, type StatusServerOptions } from './observability/status-server.ts'
-export { openResultFolder, type ResultFolder, type ResultFolderOptions } from './tasks/result-folder.ts'
-export {
-  createTaskRunner,
-  type TaskAsker,
-  type TaskHold,
-  type TaskRunner,
-  type TaskRunnerOptions,
-  type TaskRunnerState,
-} from './tasks/task-runner.ts'
 export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { parseSync } from 'rolldown/utils'
 import { describe, expect, it } from 'vitest'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -13,6 +14,17 @@ function exportsOf(file: string): ReadonlySet<string> {
   // Code that the command line writes for authors stands in template literals.
   const text = readFileSync(path.join(root, file), 'utf8').replaceAll(/`[^`]*`/g, '``')
   return new Set([...text.matchAll(declaration)].map(([, name]) => name!))
+}
+
+/** A file without its comments: a name in a comment is no use. */
+function codeOf(file: string): string {
+  const text = readFileSync(path.join(root, file), 'utf8')
+  let [code, from] = ['', 0]
+  for (const { start, end } of parseSync(file, text).comments) {
+    code += `${text.slice(from, start)} `
+    from = end
+  }
+  return code + text.slice(from)
 }
 
 /** Source files without the public surface, tests, and operators that misbehave for tests. */
@@ -39,12 +51,29 @@ describe('an exported name', () => {
     const places = '{src,test,bench,scripts,examples,web}/**/*.{ts,mjs,cjs}'
     const users = new Map<string, Set<string>>()
     for (const file of globSync(places, { cwd: root, exclude: ['**/node_modules/**'] })) {
-      const words = readFileSync(path.join(root, file), 'utf8').match(/[A-Za-z_$][\w$]*/g) ?? []
+      const words = codeOf(file).match(/[A-Za-z_$][\w$]*/g) ?? []
       for (const word of words) users.set(word, (users.get(word) ?? new Set()).add(file))
     }
     const unused = sources().flatMap((file) =>
       [...exportsOf(file)].filter((name) => [...users.get(name)!].every((user) => user === file)),
     )
     expect(unused).toEqual([])
+  })
+})
+
+describe('an entry point of the package', () => {
+  it('has a type test', () => {
+    const { name, exports } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      readonly name: string
+      readonly exports: Readonly<Record<string, unknown>>
+    }
+    const tests = globSync('test/types/*.ts', { cwd: root }).map((file) => readFileSync(path.join(root, file), 'utf8'))
+    const imported = (entry: string): boolean => {
+      const module = path.posix.join(name, entry).replace('*', '')
+      const isOpen = entry.endsWith('*')
+      return tests.some((text) => text.includes(isOpen ? `from '${module}` : `from '${module}'`))
+    }
+    const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
+    expect(entries.filter((entry) => !imported(entry))).toEqual([])
   })
 })

@@ -19,9 +19,20 @@ expectTypeOf(await dryRun({ operator, client, cache })).toEqualTypeOf<OperatorPl
 // @ts-expect-error: it needs a cache
 hostOperator({ operator, client })
 // Parts that only the manager uses are not public.
-expectTypeOf<
-  Extract<keyof typeof manager, 'createExecutor' | 'createRunMeter' | 'loopMs' | 'runReconcile'>
->().toBeNever()
+type Internal =
+  | 'changesBetween'
+  | 'createActivity'
+  | 'createExecutor'
+  | 'createRunMeter'
+  | 'createTaskRunner'
+  | 'healthReport'
+  | 'loopMs'
+  | 'openResultFolder'
+  | 'runReconcile'
+  | 'startRuntime'
+  | 'startStatusServer'
+  | 'underWay'
+expectTypeOf<Extract<keyof typeof manager, Internal>>().toBeNever()
 
 expectTypeOf(inputResourcesOf(operator)).toEqualTypeOf<InputResources>()
 expectTypeOf(operatorMain).parameter(0).toExtend<Operator>()

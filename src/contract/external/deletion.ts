@@ -12,7 +12,7 @@ import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { ReadMutation } from '../directory/output-reader.ts'
 
-export type Deletion = Pick<DeleteOptions, 'dryRun' | 'gracePeriodSeconds' | 'propagation' | 'preconditions'>
+type Deletion = Pick<DeleteOptions, 'dryRun' | 'gracePeriodSeconds' | 'propagation' | 'preconditions'>
 
 /** @throws OutputRefused */
 export function deletionOf(read: Pick<ReadMutation, 'mutation' | 'content' | 'file'>): Deletion {

@@ -11,7 +11,7 @@
  */
 import { createRequire } from 'node:module'
 
-export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'double'
+type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'double'
 
 /** Messages with their own JSON form. */
 export type Special =

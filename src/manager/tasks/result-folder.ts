@@ -13,7 +13,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { errorCode } from '../../system/error-code.ts'
 import { makeFolder } from '../../system/folder.ts'
 
-export interface ResultFolderOptions {
+interface ResultFolderOptions {
   readonly clock?: Pick<Clock, 'now'>
   /** @default 268_435_456 */
   readonly maxBytes?: number

@@ -26,7 +26,7 @@ import { createResultUses } from './result-uses.ts'
 import { redactedError, taskRetryDelay, withNextAttempt } from './task-error.ts'
 
 /** Runs the work on one key to its end. */
-export type TaskHold = <T>(key: string, work: () => Promise<T>) => Promise<T>
+type TaskHold = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 export interface TaskRunnerOptions {
   readonly clock?: Clock
@@ -55,7 +55,7 @@ export interface TaskRunner {
   close(): Promise<void>
 }
 
-export interface TaskRunnerState {
+interface TaskRunnerState {
   readonly queued: number
   readonly running: number
   /** Failed tasks that are asked for. */

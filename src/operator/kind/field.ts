@@ -8,7 +8,7 @@ import type { Json } from '../../kube/json.ts'
 import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 
 /** Whether a field is required, optional, or defaulted. */
-export type Presence = 'required' | 'optional' | 'defaulted'
+type Presence = 'required' | 'optional' | 'defaulted'
 
 declare const types: unique symbol
 

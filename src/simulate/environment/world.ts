@@ -16,7 +16,7 @@ export interface SimulatedWorld {
 }
 
 /** Reads objects as the embedded API server stores them. */
-export function storedObjects(storage: () => Storage | undefined): SimulatedWorld['get'] {
+export function worldReader(storage: () => Storage | undefined): SimulatedWorld['get'] {
   return <T extends KubeObject>(resource: Resource, { namespace, name }: ObjectRef) => {
     const found: KubeObject | undefined = storage()?.table(sampleTable(resource)).get(namespace, name)
     return found as Named<T> | undefined

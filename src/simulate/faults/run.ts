@@ -23,7 +23,7 @@ import { openRecord, type SimulatedOutside, type Recorded } from './record.ts'
 import type { SimulatedWorld } from '../environment/world.ts'
 import { type Changed, changeField, type Edit, editsOf, isKept, locate, ownedFields } from '../scorecard/change.ts'
 import { type Scenario, type ScenarioStep } from './scenario.ts'
-import { sampleTable, storedObjects } from '../environment/world.ts'
+import { sampleTable, worldReader } from '../environment/world.ts'
 import { installDeterministicGlobals, withDeterministicGlobals } from '../environment/deterministic-globals.ts'
 import type { RunningSubject, SimulatedSubject, SubjectEnvironment } from './subject.ts'
 import { needsLeases, openLeaseObserver, removeLease, seatOf, successionMs } from './lease-observer.ts'
@@ -140,7 +140,7 @@ async function runBaseline(options: SimulatedRunOptions): Promise<SimulatedRun> 
   const trace = openTrace(time)
   const outside = options.outside(from.outside, {
     clock: time,
-    get: storedObjects(() => storage),
+    get: worldReader(() => storage),
   })
   const client = createClient({
     transport: inProcessTransport(server),

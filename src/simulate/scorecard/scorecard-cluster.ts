@@ -19,6 +19,7 @@ import { kubeErrors } from '../../kube/errors.ts'
 import { clientErrors } from '../../client/errors.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { parseApiVersion, type Resource } from '../../kube/kind.ts'
+import { asObject } from '../../kube/json-object.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { type OperatorHost, hostOperator } from '../../manager/hosting/host.ts'
 import { createTaskRunner } from '../../manager/tasks/task-runner.ts'
@@ -27,7 +28,7 @@ import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { roleOf } from '../../operator/role.ts'
 import type { SimulatedWorld } from '../environment/world.ts'
-import { storedObjects } from '../environment/world.ts'
+import { worldReader } from '../environment/world.ts'
 import {
   installDeterministicGlobals,
   withDeterministicGlobals,
@@ -121,7 +122,7 @@ export async function openScorecardGround({
   const operator = await withinOf(1)(load)
   const outside = live({
     clock,
-    get: storedObjects(() => storage),
+    get: worldReader(() => storage),
   })
   const requests: Request[] = []
   const ledgers: Ledger[] = []
@@ -246,7 +247,7 @@ export async function openScorecardGround({
     }
   }
 
-  for (const kind of operator.kinds) await exists(kind.crd())
+  for (const kind of operator.kinds) await exists(asObject(kind.crd()))
   for (const object of rightsOf(operator)) await exists(object)
   await clock.settle()
 
