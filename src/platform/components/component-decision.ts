@@ -4,7 +4,7 @@
  */
 import type { ComponentVersionObject } from '../catalogue/component-version.ts'
 import { versionOf } from './component-catalogue.ts'
-import { installedVersion } from './component-installation.ts'
+import { declaredVersion, installedVersion, presentVersions } from './component-installation.ts'
 import { preconditions, type Precondition, type ComponentHold } from './preconditions.ts'
 import type { PlatformComponent } from './platform.ts'
 import {
@@ -42,8 +42,8 @@ function decideComponent(component: PlatformComponent, situation: PlatformSituat
   const { name, managementState } = component
   const { catalogue, installations, spec } = situation
   const installation = installations.get(name)
-  const installed = installation && installedVersion(installation)
-  const current = versionOf(catalogue, name, installed)
+  const declared = installation && declaredVersion(installation)
+  const current = versionOf(catalogue, name, declared)
   const channel = component.channel ?? spec.channel
   const common = { component, channel, ...(current && { version: current }) }
   if (managementState === 'Unmanaged') {
@@ -60,7 +60,8 @@ function decideComponent(component: PlatformComponent, situation: PlatformSituat
     ...situation,
     component,
     channel,
-    installed,
+    declared,
+    installed: installation && installedVersion(installation),
     target,
     version: versionOf(catalogue, name, target),
   }
@@ -72,8 +73,8 @@ function decideComponent(component: PlatformComponent, situation: PlatformSituat
 }
 
 function firstHold(at: ComponentSituation): ComponentHold | undefined {
-  // What is installed stays, even if a precondition does not hold any more.
-  const isInstalled = at.version !== undefined && at.installed === at.target
+  // What is installed stays, even if a precondition does not hold any more; an upgrade that has begun goes on.
+  const isInstalled = at.version !== undefined && (at.installed === at.target || at.declared === at.target)
   const due: readonly Precondition[] = isInstalled ? preconditions.filter(({ isLasting }) => isLasting) : preconditions
   for (const { check } of due) {
     const hold = check(at)
@@ -86,8 +87,8 @@ function firstHold(at: ComponentSituation): ComponentHold | undefined {
 function requiredBy(name: string, situation: PlatformSituation): ComponentHold | undefined {
   const { catalogue, installations } = situation
   const others = [...installations].filter(([other, installation]) => {
-    const version = versionOf(catalogue, other, installedVersion(installation))
-    return other !== name && (version?.spec.requires.some(({ component }) => component === name) ?? false)
+    const versions = presentVersions(installation).flatMap((one) => versionOf(catalogue, other, one) ?? [])
+    return other !== name && versions.some(({ spec }) => spec.requires.some(({ component }) => component === name))
   })
   const needing = others.filter(([, installation]) => !isUninstalled(installation)).map(([other]) => other)
   if (needing.length === 0) return undefined

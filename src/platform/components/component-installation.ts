@@ -9,10 +9,20 @@ import { Installation, type InstallationObject } from '../installation/installat
 import { mergedValues } from '../installation/values.ts'
 import type { PlatformComponent } from './platform.ts'
 
-const versionAnnotation = 'platform.muster.dev/component-version'
+/** The version that was healthy last; undefined if none was. After an upgrade that failed it is the one before. */
+export function installedVersion({ status }: InstallationObject): string | undefined {
+  return status?.releaseVersion
+}
 
-export function installedVersion({ metadata }: InstallationObject): string | undefined {
-  return metadata.annotations?.[versionAnnotation]
+/** The version that the Installation was told to install. */
+export function declaredVersion({ spec }: InstallationObject): string | undefined {
+  return spec.releaseVersion
+}
+
+/** The versions of which objects may be on the cluster. */
+export function presentVersions(installation: InstallationObject | undefined): readonly string[] {
+  const versions = installation ? [declaredVersion(installation), installedVersion(installation)] : []
+  return [...new Set(versions.filter((one) => one !== undefined))]
 }
 
 /** Fields that users may set on Deployments and StatefulSets, and keep. */
@@ -41,9 +51,10 @@ export function componentInstallation(
   if (defaultResource !== undefined && customResourcePolicy === 'CreateAndDelete') {
     extraObjects.push(createdOnce(defaultResource))
   }
-  return installationObject(name, namespace, version, {
+  return installationObject(name, namespace, {
     source: asJson(source),
     releaseName: name,
+    releaseVersion: version,
     targetNamespace: target,
     ...(Object.keys(merged).length > 0 && { values: merged }),
     valuesFrom: valuesFrom.map((one) => asJson(one)),
@@ -60,15 +71,14 @@ export function componentInstallation(
 
 /** As it is, with other fields: for a component that leaves, whose version may be published no more. */
 export function changedInstallation({ metadata, spec }: InstallationObject, change: JsonObject): UntypedObject {
-  const version = metadata.annotations?.[versionAnnotation] ?? ''
-  return installationObject(metadata.name, metadata.namespace ?? '', version, { ...asJson(spec), ...change })
+  return installationObject(metadata.name, metadata.namespace ?? '', { ...asJson(spec), ...change })
 }
 
-function installationObject(name: string, namespace: string, version: string, spec: JsonObject): UntypedObject {
+function installationObject(name: string, namespace: string, spec: JsonObject): UntypedObject {
   return {
     apiVersion: formatApiVersion(Installation),
     kind: Installation.kind,
-    metadata: { name, namespace, labels: { [componentLabel]: name }, annotations: { [versionAnnotation]: version } },
+    metadata: { name, namespace, labels: { [componentLabel]: name } },
     spec,
   }
 }

@@ -33,7 +33,8 @@ describe('a component', () => {
     await env.offer('queue', '1.0.0')
     await env.declare([{ name: 'web' }, { name: 'queue' }])
     await env.clock.advance(600_000)
-    expect(await env.component('web')).toMatchObject({ state: 'Error' })
+    expect(await env.component('web')).toMatchObject({ state: 'Error', target: '1.0.0' })
+    expect(await env.component('web')).not.toHaveProperty('version')
     expect(await env.said('web')).toContain('Deployment muster-system/web')
     expect(await env.component('queue')).toMatchObject({ state: 'Ready' })
     expect((await env.platform()).status?.state).toBe('Error')
@@ -50,7 +51,13 @@ describe('a component', () => {
     await env.move('web', '1.1.0')
     await env.clock.advance(150_000)
     expect(await env.component('web')).toMatchObject({ state: 'Warning' })
-    expect(await env.said('web')).toContain('Revision 1 is active again')
+    expect(await env.said('web')).toContain('Revision 1 is active again. Attempt 3 of 4 follows at ')
+    expect(await env.component('web')).toMatchObject({ version: '1.0.0', target: '1.1.0' })
+    // The way back is no downgrade: 1.1.0 was never healthy.
+    await env.move('web', '1.0.0')
+    expect(await env.said('web')).toBe('Ready Ready: It is installed and ready.')
+    expect(await env.component('web')).toMatchObject({ version: '1.0.0' })
+    expect(await env.component('web')).not.toHaveProperty('target')
   })
 
   it('whose default resource the CRD refuses is in error, and says so', async () => {

@@ -15,7 +15,7 @@ import { checkDuration } from '../installation/report.ts'
 import { protectionKinds, protectionObjects } from '../protection/protection-policy.ts'
 import { catalogueOf, versionOf } from './component-catalogue.ts'
 import { type ComponentDecision, decideComponents } from './component-decision.ts'
-import { changedInstallation, componentInstallation, installedVersion } from './component-installation.ts'
+import { changedInstallation, componentInstallation, presentVersions } from './component-installation.ts'
 import { componentReport, conditionType, platformState } from './component-report.ts'
 import { openLevels } from './preconditions.ts'
 import { Platform, type PlatformObject } from './platform.ts'
@@ -173,11 +173,9 @@ function requirementDepths({ catalogue, installations }: PlatformSituation): Rea
     const known = depths.get(name)
     if (known !== undefined) return known
     depths.set(name, 0)
-    const installation = installations.get(name)
-    const version = versionOf(catalogue, name, installation && installedVersion(installation))
-    const below = (version?.spec.requires ?? []).flatMap(({ component }) =>
-      component === undefined ? [] : [visit(component)],
-    )
+    const versions = presentVersions(installations.get(name)).flatMap((one) => versionOf(catalogue, name, one) ?? [])
+    const required = versions.flatMap(({ spec }) => spec.requires.flatMap(({ component }) => component ?? []))
+    const below = [...new Set(required)].map(visit)
     const depth = below.reduce((most, one) => Math.max(most, one + 1), 0)
     depths.set(name, depth)
     return depth

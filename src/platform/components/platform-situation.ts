@@ -23,7 +23,9 @@ export interface PlatformSituation {
 export interface ComponentSituation extends PlatformSituation {
   readonly component: PlatformComponent
   readonly channel: string
-  /** The installed version. */
+  /** The version that its Installation was told to install. */
+  readonly declared: string | undefined
+  /** The version that was healthy last. */
   readonly installed: string | undefined
   readonly target: string | undefined
   readonly version: ComponentVersionObject | undefined

@@ -7,7 +7,7 @@ import { parseVersion } from '../../render/version/semantic-version.ts'
 import { isVersionInRange } from '../../render/version/version-constraint.ts'
 import type { Requirement } from '../catalogue/component-version.ts'
 import { versionOf } from './component-catalogue.ts'
-import { installedVersion } from './component-installation.ts'
+import { declaredVersion, installedVersion, presentVersions } from './component-installation.ts'
 import { maintenanceAt } from './maintenance.ts'
 import type { ComponentState, PlatformComponent } from './platform.ts'
 import {
@@ -50,6 +50,7 @@ export const preconditions: readonly Precondition[] = [
 ]
 
 const error = (reason: string, message: string): ComponentHold => ({ state: 'Error', reason, message })
+const waits = (message: string): ComponentHold => ({ state: 'Processing', reason: 'WaitsForRequirement', message })
 
 function isListed({ component, catalogue }: ComponentSituation): ComponentHold | undefined {
   if (catalogue.components.has(component.name)) return undefined
@@ -109,12 +110,9 @@ function ownsItsCrds(at: ComponentSituation): ComponentHold | undefined {
     if (other.name === component.name || own.size === 0) continue
     const installation = installations.get(other.name)
     if (!installation && other.name > component.name) continue
-    const running = versionOf(
-      at.catalogue,
-      other.name,
-      installation ? installedVersion(installation) : targetVersion(other, at),
-    )
-    const shared = running?.spec.crds.find((crd) => own.has(crd))
+    const running = installation ? presentVersions(installation) : [targetVersion(other, at)]
+    const crds = running.flatMap((one) => versionOf(at.catalogue, other.name, one)?.spec.crds ?? [])
+    const shared = crds.find((crd) => own.has(crd))
     if (shared !== undefined) {
       return error('CrdConflict', `CRD ${shared} belongs to component ${other.name}, too. Switch one of them off.`)
     }
@@ -128,9 +126,9 @@ function activeComponents(at: PlatformSituation): readonly PlatformComponent[] {
   )
 }
 
-function isNotPreinstalled({ component, preinstalled, installed }: ComponentSituation): ComponentHold | undefined {
+function isNotPreinstalled({ component, preinstalled, declared }: ComponentSituation): ComponentHold | undefined {
   const found = preinstalled.get(component.name) ?? []
-  if (installed !== undefined || component.managementState === 'Adopt' || found.length === 0) return undefined
+  if (declared !== undefined || component.managementState === 'Adopt' || found.length === 0) return undefined
   const places = found.slice(0, 5).map(({ place }) => place)
   const more = found.length > 5 ? ` and ${found.length - 5} more` : ''
   return error(
@@ -195,18 +193,18 @@ function lacksComponent(
   }
   const installation = at.installations.get(name)
   const installed = installation && installedVersion(installation)
-  if (range !== undefined && installed !== undefined && !isVersionInRange(range, installed)) {
+  const isInRange = (version: string | undefined): boolean =>
+    range === undefined || version === undefined || isVersionInRange(range, version)
+  if (!isInRange(installed)) {
+    const isComing = isInRange(declaredVersion(installation!))
+    if (isComing) return waits(`It waits for ${needed}; installed is ${installed}.`)
     return error(
       'RequirementVersion',
       `It requires ${needed}; installed is ${installed}. Choose a channel or a version in that range.`,
     )
   }
   if (installation && isInstallationReady(installation)) return undefined
-  return {
-    state: 'Processing',
-    reason: 'WaitsForRequirement',
-    message: `It waits for ${needed}, which is not ready yet.`,
-  }
+  return waits(`It waits for ${needed}, which is not ready yet.`)
 }
 
 /** From the component to itself, if its requirements lead back to it. */

@@ -87,6 +87,8 @@ interface DriftRule {
 export interface InstallationSpec {
   readonly source: InstallationSource
   readonly releaseName?: string
+  /** What the publisher calls this state of the source. */
+  readonly releaseVersion?: string
   readonly targetNamespace?: string
   readonly values?: Json
   readonly valuesFrom: readonly ValuesReference[]
@@ -145,6 +147,8 @@ export interface InstallationStatus extends StandardStatus {
   readonly revision?: number
   /** The last revision that was healthy as a whole. */
   readonly lastGood?: number
+  /** `spec.releaseVersion` of the last good revision. */
+  readonly releaseVersion?: string
   readonly version?: string
   readonly digest?: string
   /** With `interval`: what the source is now. */
@@ -311,6 +315,12 @@ export const Installation: InstallationKind = defineKind({
     releaseName: optional(
       string({ maxLength: 53, description: 'the name of the release; the name of the Installation without one' }),
     ),
+    releaseVersion: optional(
+      string({
+        maxLength: 64,
+        description: 'what the publisher calls this state of the source: in the status once all of it is healthy',
+      }),
+    ),
     targetNamespace: optional(
       string({ maxLength: 63, description: 'the namespace of objects that name none; its own without one' }),
     ),
@@ -405,6 +415,7 @@ export const Installation: InstallationKind = defineKind({
   status: {
     revision: optional(integer()),
     lastGood: optional(integer()),
+    releaseVersion: optional(string()),
     version: optional(string()),
     digest: optional(string()),
     artifact: optional(object({ version: optional(string()), digest: optional(string()), source: string() })),

@@ -57,9 +57,12 @@ export function installationReport(
   const drifted = objects.flatMap((one) => one.drifted.map((field) => `${objectPlace(one)}: ${field}`))
   const leaving = (embedded?.leaving ?? []).map(objectPlace)
   const { conditions: ofBreakGlass, ...broken } = breakGlassReport(context, opened)
+  const isGood = problem === undefined && spec.revision === undefined && lastGood === attempt.revision
+  const releaseVersion = isGood ? spec.releaseVersion : status.releaseVersion
   return {
     revision: choice.active,
     ...(lastGood !== undefined && { lastGood }),
+    ...(releaseVersion !== undefined && { releaseVersion }),
     ...(revision.version !== undefined && { version: revision.version }),
     ...(revision.digest !== '' && { digest: revision.digest }),
     ...artifactOf(spec, resolved?.artifact ?? status.artifact),
@@ -175,7 +178,7 @@ function failedConditions(
   const remedy =
     active === revision ? '' : active === 0 ? ' Its objects were removed.' : ` Revision ${active} is active again.`
   const isExhausted = failures > remediation.retries
-  const attempts = `InstallationAttempt ${failures + 1} of ${remediation.retries + 1}`
+  const attempts = `Attempt ${failures + 1} of ${remediation.retries + 1}`
   const next = isExhausted
     ? ` It failed ${failures === 1 ? 'once' : `${failures} times`}; a change of the spec or the values starts again.`
     : retryAt === undefined
