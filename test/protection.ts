@@ -154,6 +154,10 @@ export async function expectWaysOut(place: ProtectedNamespace): Promise<void> {
   await client.create(ConfigMap, configMapOf(namespace, 'free', { 'platform.muster.dev/managed': 'false' }))
   await edit(ConfigMap, 'free', { data: { key: 'y' } })
   await client.delete(ConfigMap, at('free'))
+  // It belongs to users altogether.
+  await client.create(ConfigMap, configMapOf(namespace, 'mine', { 'platform.muster.dev/policy': 'create-once' }))
+  await edit(ConfigMap, 'mine', { data: { key: 'y' } })
+  await client.delete(ConfigMap, at('mine'))
   // Users own its content; its deletion may be an accident all the same.
   const { metadata } = await client.create(
     ConfigMap,

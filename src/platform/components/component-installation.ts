@@ -6,6 +6,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { ComponentVersionObject } from '../catalogue/component-version.ts'
 import { componentLabel } from '../catalogue/component-controller.ts'
 import { Installation, type InstallationObject } from '../installation/installation.ts'
+import { createOnce, policyAnnotation } from '../installation/object-annotations.ts'
 import { mergedValues } from '../installation/values.ts'
 import type { PlatformComponent } from './platform.ts'
 
@@ -89,17 +90,17 @@ function objectOr(value: Json | undefined): JsonObject {
 
 /** It stays when the component goes: it may hold objects of users. */
 function namespaceObject(name: string): Json {
-  const annotations = { 'platform.muster.dev/policy': 'create-only', 'platform.muster.dev/prune': 'disabled' }
+  const annotations = { [policyAnnotation]: 'create-only', 'platform.muster.dev/prune': 'disabled' }
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, annotations } }
 }
 
-/** The first custom object belongs to users once it exists. */
+/** The first custom object belongs to users once it exists: it is neither changed nor created again. */
 function createdOnce(object: Json): Json {
   if (!isJsonObject(object)) return object
   const { metadata } = object
   const { annotations, ...rest } = objectOr(metadata)
   return {
     ...object,
-    metadata: { ...rest, annotations: { ...objectOr(annotations), 'platform.muster.dev/policy': 'create-only' } },
+    metadata: { ...rest, annotations: { ...objectOr(annotations), [policyAnnotation]: createOnce } },
   }
 }

@@ -192,6 +192,39 @@ describe('a component with its own kind', () => {
     await expect(env.client.get(crds, { name: 'tanks.example.com' })).rejects.toThrow('not found')
   })
 
+  it('leaves its default resource to users: it is theirs to delete, and stays when it is no longer declared', async () => {
+    const env = await platformEnvironment()
+    await env.publish('tanks', '1.0.0', { defaultResource: defaultTank }, operatorText('1.0.0'))
+    await env.publish('tanks', '1.1.0', { defaultResource: defaultTank }, operatorText('1.1.0'))
+    await env.publish('tanks', '1.2.0', {}, operatorText('1.2.0'))
+    await env.list('tanks', '1.0.0')
+    await env.declare([{ name: 'tanks' }])
+    const main = { name: 'main', namespace: 'default' }
+    const { uid } = (await env.client.get(Tank, main)).metadata
+    const entry = { name: 'tanks', customResourcePolicy: 'Ignore' }
+    await env.change({ components: [entry] })
+    expect((await env.client.get(Tank, main)).metadata.uid).toBe(uid)
+    await env.change({ components: [{ name: 'tanks', customResourcePolicy: 'CreateAndDelete' }] })
+    // The protection lets users delete it, and it is not created again, not with an upgrade either.
+    await env.client.delete(Tank, main)
+    await env.settle(60_000)
+    await env.move('tanks', '1.1.0')
+    expect(await image(env)).toBe('tanks:1.1.0')
+    expect((await env.client.list(Tank)).items).toEqual([])
+    // Removed and switched on again it begins anew.
+    await env.change({ components: [{ name: 'tanks', managementState: 'Removed' }] })
+    await env.change({ components: [{ name: 'tanks', managementState: 'Managed' }] })
+    const again = (await env.client.get(Tank, main)).metadata
+    await env.move('tanks', '1.2.0')
+    expect(await env.component('tanks')).toMatchObject({ state: 'Ready', version: '1.2.0' })
+    expect((await env.client.get(Tank, main)).metadata.uid).toBe(again.uid)
+    await env.change({ components: [] })
+    expect(await env.said('tanks')).toContain('Objects of users would be deleted with their CRD: Tank default/main.')
+    await env.client.delete(Tank, main)
+    await env.settle(60_000)
+    expect((await env.client.list(Installation)).items).toEqual([])
+  })
+
   it('with the policy Ignore has no default resource, and none of the users’ is deleted', async () => {
     const env = await platformEnvironment()
     await env.offer('tanks', '1.0.0', { defaultResource: defaultTank }, operatorText('1.0.0'))

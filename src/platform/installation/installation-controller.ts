@@ -29,6 +29,7 @@ import type { RenderedSource, SourceRequest } from './render-source.ts'
 import { removal } from './removal.ts'
 import { checkDurations, type Decision, installationReport, uninstalledReport } from './report.ts'
 import { renderWithLookups, storedLookups } from './lookups.ts'
+import { isCreatedOnce } from './object-annotations.ts'
 import { addedValues, generatedValues, storedValues } from './generated-secrets.ts'
 import { contentDigest, Revision, type RevisionContent, type RevisionItem, type RevisionObject } from './revision.ts'
 import {
@@ -337,9 +338,10 @@ async function installed(
       action: isSettled ? undefined : action,
       run: `${active}.${attempt.failures}`,
       live: find,
+      createdOnce: cr.status?.createdOnce ?? [],
     }),
     waits: !isSettled,
-    ...(cr.spec.prune && { prune: { ...pruned, keeps: (one) => staysInstalled(one) || isKeptHook(one, content) } }),
+    ...(cr.spec.prune && { prune: { ...pruned, keeps: (one) => staysInstalled(one) || isCreatedOnce(one) || isKeptHook(one, content) } }),
   }
 }
 

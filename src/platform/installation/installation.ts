@@ -158,6 +158,8 @@ export interface InstallationStatus extends StandardStatus {
   /** The kinds that it has objects of. */
   readonly kinds?: readonly { readonly group: string; readonly version: string; readonly kind: string }[]
   readonly drifted?: readonly string[]
+  /** Objects with the policy `create-once` that exist, or existed until users deleted them. */
+  readonly createdOnce?: readonly string[]
   /** Objects that people have taken out of the protection. */
   readonly breakGlass?: readonly { readonly object: string; readonly reason: string; readonly since: string }[]
   /** Objects that are still being deleted. */
@@ -434,6 +436,7 @@ export const Installation: InstallationKind = defineKind({
     kinds: optional(list(object({ group: string(), version: string(), kind: string() }))),
     drifted: optional(list(string())),
     breakGlass: optional(list(object({ object: string(), reason: string(), since: string({ format: 'date-time' }) }))),
+    createdOnce: optional(list(string())),
     leaving: optional(list(string())),
     history: optional(list(historyEntry)),
     notes: optional(string()),

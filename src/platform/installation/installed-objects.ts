@@ -8,8 +8,8 @@ import { type HookAction, hookOf } from '../phase/hook.ts'
 import { healthWith } from '../phase/health-rules.ts'
 import { isBuiltInGroup } from '../phase/kind-order.ts'
 import { phasesOf, removalPhasesOf } from '../phase/phases.ts'
-import { holderLabel } from './holder.ts'
-import { isLeftToPeople, managedAnnotation, policyAnnotation } from './object-annotations.ts'
+import { holderLabel, objectPlace } from './holder.ts'
+import { createOnce, isCreatedOnce, isLeftToPeople, managedAnnotation, policyAnnotation } from './object-annotations.ts'
 import type { InstallationSpec } from './installation.ts'
 import { waveOf } from '../phase/wave.ts'
 import type { RevisionContent, RevisionItem } from './revision.ts'
@@ -26,6 +26,8 @@ interface PhaseOptions {
   readonly run: string
   /** The live object of an embedded one. */
   readonly live: (object: UntypedObject) => UntypedObject | undefined
+  /** `createdOnce` of the status. */
+  readonly createdOnce: readonly string[]
 }
 
 export function installedPhases({ items }: RevisionContent, options: PhaseOptions): readonly EmbeddedPhase[] {
@@ -83,11 +85,19 @@ function embeddedObject(item: RevisionItem, options: PhaseOptions): EmbeddedObje
   const managed = found?.metadata.annotations?.[managedAnnotation]
   return {
     object,
-    policy: found && isLeftToPeople(found) ? 'ignore' : policyOf(item, spec),
+    policy: (found && isLeftToPeople(found)) || isOfUsers(object, options) ? 'ignore' : policyOf(item, spec),
     yields: managed === 'true' ? [] : yieldedFields(object, spec),
     ...(spec.health.length > 0 && { health: healthWith(spec.health) }),
     ...(spec.adopt && { adopts: (other) => isAdopted(other, spec.adopt!, namespace) }),
   }
+}
+
+/** It was created before: whether it still exists is a matter of users. */
+function isOfUsers(object: UntypedObject, { createdOnce, namespace: fallback }: PhaseOptions): boolean {
+  if (!isCreatedOnce(object)) return false
+  const { kind, metadata } = object
+  const { name, namespace = fallback } = metadata
+  return [objectPlace({ kind, name, namespace }), objectPlace({ kind, name })].some((one) => createdOnce.includes(one))
 }
 
 /** Helm says in each object which release it belongs to. An object of another Installation is never taken. */
@@ -111,6 +121,7 @@ export function policyOf(
 ): NonNullable<EmbeddedObject['policy']> {
   if (isCrdFile) return crds === 'skip' ? 'ignore' : crds
   const policy = object.metadata.annotations?.[policyAnnotation]
+  if (policy === createOnce) return 'create-only'
   return policy === 'create-only' || policy === 'ignore' ? policy : 'apply'
 }
 

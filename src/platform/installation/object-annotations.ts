@@ -1,8 +1,18 @@
 /** Annotations on installed objects that say how an Installation deals with them. */
 import type { UntypedObject } from '../../kube/object.ts'
 
-/** `create-only`: users own it once it exists; `ignore`: it is never written. */
+/**
+ * - `create-only`: its content belongs to users once it exists; it is created again if it is missing.
+ * - `create-once`: all of it belongs to users, who may delete it; it goes with its Installation if that still declares it.
+ * - `ignore`: it is never written.
+ */
 export const policyAnnotation = 'platform.muster.dev/policy'
+
+export const createOnce = 'create-once'
+
+export function isCreatedOnce({ metadata }: UntypedObject): boolean {
+  return metadata.annotations?.[policyAnnotation] === createOnce
+}
 
 /** On the live object: `false` leaves it alone, for ever; `true` takes back fields that were left to another manager. */
 export const managedAnnotation = 'platform.muster.dev/managed'

@@ -1,12 +1,14 @@
 /** What is left of an Installation that is being deleted, and in which order it goes. */
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import type { EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import type { UntypedObject } from '../../kube/object.ts'
 import type { View } from '../../operator/view/view.ts'
 import { objectPlace, holderLabel, installationHolder } from './holder.ts'
 import type { InstallationObject } from './installation.ts'
 import { staysInstalled, removalHooks, removalRank } from './installed-objects.ts'
 import type { RevisionContent, RevisionObject } from './revision.ts'
-import { kindsIn, revisionsOf, storedContent } from './stored-revisions.ts'
+import { isCreatedOnce } from './object-annotations.ts'
+import { hasObject, kindsIn, revisionsOf, storedContent } from './stored-revisions.ts'
 
 type Common = Pick<EmbeddedSet, 'holder' | 'namespace' | 'as' | 'drift'>
 
@@ -22,13 +24,17 @@ export async function removal(context: EmbeddingContext<InstallationObject>, com
   // What stays after the Installation belongs to nothing any more.
   const release = { kinds }
   if (cr.spec.deletion === 'orphan') return { ...nothing, release }
-  const waitsFor = await usersObjects(context, revisions)
-  if (waitsFor !== undefined) return { ...nothing, waitsFor }
   const active = revisions.find(({ spec }) => spec.number === cr.status?.revision)
+  const fallback = cr.spec.targetNamespace ?? cr.metadata.namespace
+  // It was created with an earlier revision, and given to users.
+  const isOfUsers = (object: UntypedObject): boolean =>
+    isCreatedOnce(object) && active !== undefined && !hasObject(active, object, fallback)
+  const waitsFor = await usersObjects(context, revisions, isOfUsers)
+  if (waitsFor !== undefined) return { ...nothing, waitsFor }
   return {
     ...common,
     phases: active ? hooksOf(active, view) : [],
-    prune: { kinds, rank: removalRank, keeps: staysInstalled, toNothing: true },
+    prune: { kinds, rank: removalRank, keeps: (one) => staysInstalled(one) || isOfUsers(one), toNothing: true },
     release,
   }
 }
@@ -44,10 +50,16 @@ function hooksOf(active: RevisionObject, view: View): EmbeddedSet['phases'] {
   return removalHooks(content)
 }
 
+/** The metadata of an object says nothing about its kind. */
+function typed({ metadata }: UntypedObject, group: string, kind: string): UntypedObject {
+  return { apiVersion: `${group}/any`, kind, metadata }
+}
+
 /** Objects of users whose CRD would be deleted, and they with it. */
 async function usersObjects(
   { held, cr }: EmbeddingContext<InstallationObject>,
   revisions: readonly RevisionObject[],
+  isOfUsers: (object: UntypedObject) => boolean,
 ): Promise<string | undefined> {
   const crds = await held.resourceOf(definitions)
   const hasCrds = revisions.some(({ spec }) =>
@@ -61,8 +73,10 @@ async function usersObjects(
     const { group, names, versions } = definition['spec'] as CustomResourceDefinition['spec']
     const version = versions.find(({ served }) => served)?.name
     const resource = version === undefined ? undefined : await held.resourceOf({ group, version, kind: names.kind })
-    for (const { metadata } of resource ? await held.all(resource) : []) {
-      if (metadata.labels?.[holderLabel] !== holder) found.push(objectPlace({ kind: names.kind, ...metadata }))
+    for (const object of resource ? await held.all(resource) : []) {
+      const { metadata } = object
+      const isOwn = metadata.labels?.[holderLabel] === holder && !isOfUsers(typed(object, group, names.kind))
+      if (!isOwn) found.push(objectPlace({ kind: names.kind, ...metadata }))
     }
   }
   if (found.length === 0) return undefined

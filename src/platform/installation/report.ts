@@ -2,13 +2,14 @@
 import { cutText } from '../../kube/text/hidden-text.ts'
 import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
 import type { ReportContext, StatusReport } from '../../operator/controller.ts'
-import type { EmbeddedReport } from '../../operator/embedded/embedded-set.ts'
+import type { EmbeddedReport, EmbeddedState } from '../../operator/embedded/embedded-set.ts'
 import { fail, failureOf, isAuthFailure } from '../../operator/failure.ts'
 import { hookOf } from '../phase/hook.ts'
 import { type Choice, concludeAttempt, type KnownRevision, type AttemptResult } from './attempt.ts'
 import { breakGlassReport, type OpenedObject } from './break-glass.ts'
 import { objectPlace } from './holder.ts'
 import type { InstallationObject, InstallationSpec, InstallationStatus } from './installation.ts'
+import { isCreatedOnce } from './object-annotations.ts'
 import type { RevisionContent, RevisionObject } from './revision.ts'
 import { fetchCondition, fetchFailed, type ResolvedSource } from './source-interval.ts'
 import { kindsIn } from './stored-revisions.ts'
@@ -58,6 +59,7 @@ export function installationReport(
   const leaving = (embedded?.leaving ?? []).map(objectPlace)
   const { conditions: ofBreakGlass, ...broken } = breakGlassReport(context, opened)
   const isGood = problem === undefined && spec.revision === undefined && lastGood === attempt.revision
+  const createdOnce = createdObjects(content, objects, status)
   const releaseVersion = isGood ? spec.releaseVersion : status.releaseVersion
   return {
     revision: choice.active,
@@ -71,6 +73,7 @@ export function installationReport(
     kinds: kindsIn(status, revisions, content),
     ...(drifted.length > 0 && { drifted: drifted.slice(0, mostListed) }),
     ...broken,
+    ...(createdOnce.length > 0 && { createdOnce }),
     ...(leaving.length > 0 && { leaving: leaving.slice(0, mostListed) }),
     ...(history.length > 0 && { history }),
     ...(content && content.notes !== '' && { notes: cutText(content.notes, 4096) }),
@@ -84,11 +87,33 @@ export function installationReport(
   }
 }
 
+/** Of the policy `create-once`: what the content leaves out belongs to users, and what it has later is created anew. */
+function createdObjects(
+  content: RevisionContent | undefined,
+  objects: readonly EmbeddedState[],
+  { createdOnce = [] }: InstallationStatus,
+): readonly string[] {
+  const once = (content?.items ?? []).filter(({ object }) => isCreatedOnce(object)).map(({ object }) => object)
+  const isOnce = ({ kind, name }: EmbeddedState): boolean =>
+    once.some((object) => object.kind === kind && object.metadata.name === name)
+  return objects
+    .filter(isOnce)
+    .filter((one) => createdOnce.includes(objectPlace(one)) || (!one.isPending && exists(one)))
+    .map(objectPlace)
+    .slice(0, mostListed)
+}
+
+/** One that is being deleted is not there to stay: a removal that was called off creates it again. */
+function exists({ health, problem }: EmbeddedState): boolean {
+  return problem === undefined && health.status !== 'NotFound' && health.status !== 'Terminating'
+}
+
 /** The status while `uninstall` is set: what remains, then nothing. A later install begins anew, with its hooks. */
 export function uninstalledReport({ cr, embedded }: ReportContext<InstallationObject>): Reported | undefined {
   const { status = {} } = cr
   if (embedded && !embedded.isComplete) {
-    const { conditions: _, observedGeneration: __, leaving: ___, ...rest } = status
+    // What is deleted now is created again, should it be installed again.
+    const { conditions: _, observedGeneration: __, leaving: ___, createdOnce: ____, ...rest } = status
     return { ...rest, leaving: embedded.leaving.map(objectPlace).slice(0, mostListed) }
   }
   // It waits, for objects of users.

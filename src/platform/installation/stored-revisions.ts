@@ -170,6 +170,25 @@ function listedPhases({ items }: RevisionContent): RevisionObject['spec']['phase
   }))
 }
 
+/** Whether a revision has an object of this name. @param fallback the namespace of objects that name none */
+export function hasObject(
+  { spec }: RevisionObject,
+  { apiVersion, kind, metadata }: UntypedObject,
+  fallback: string | undefined,
+): boolean {
+  const { group } = kindOf({ apiVersion, kind })
+  const { name, namespace = fallback } = metadata
+  return spec.phases.some(({ objects }) =>
+    objects.some(
+      (one) =>
+        one.kind === kind &&
+        kindOf(one).group === group &&
+        one.name === name &&
+        (one.namespace ?? fallback) === namespace,
+    ),
+  )
+}
+
 /** All kinds that the Installation may have objects of. */
 export function kindsIn(
   status: InstallationStatus | undefined,

@@ -9,7 +9,7 @@
 import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { holderLabel, platformName } from '../installation/holder.ts'
-import { breakGlassAnnotation, managedAnnotation, policyAnnotation } from '../installation/object-annotations.ts'
+import { breakGlassAnnotation, createOnce, managedAnnotation, policyAnnotation } from '../installation/object-annotations.ts'
 
 /** `Off` has no objects. */
 export type ProtectionMode = 'Deny' | 'Warn'
@@ -61,7 +61,10 @@ function policySpec(): UntypedObject[string] {
     ],
     variables,
     validations: [
-      validation("request.operation != 'DELETE' || variables.isOpen", 'is not to be deleted by hand'),
+      validation(
+        `request.operation != 'DELETE' || variables.isOpen || ${policyOfOld} == '${createOnce}'`,
+        'is not to be deleted by hand',
+      ),
       validation(
         "request.operation != 'UPDATE' || variables.isOpen || variables.keepsLabel",
         `must keep its label ${holderLabel}`,
@@ -102,6 +105,7 @@ function valueOf(object: string, field: 'labels' | 'annotations', key: string): 
   return `(has(${map}) && '${key}' in ${map} ? ${map}['${key}'] : '')`
 }
 
+const policyOfOld = valueOf('oldObject', 'annotations', policyAnnotation)
 const holderOf = (object: string): string => valueOf(object, 'labels', holderLabel)
 
 const isOpened = (object: string): string =>
@@ -130,7 +134,7 @@ const variables = [
   { name: 'keepsLabel', expression: `${holderOf('object')} == variables.holder` },
   {
     name: 'isOfUsers',
-    expression: `${valueOf('oldObject', 'annotations', policyAnnotation)} in ['create-only', 'ignore']`,
+    expression: `${policyOfOld} in ['create-only', '${createOnce}', 'ignore']`,
   },
   { name: 'isSame', expression: sameBut('object', 'oldObject', ['metadata', 'status']) },
   {
