@@ -135,13 +135,13 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
   ): WatchedKind => {
     checkOpen()
     const all = managedFields ? 'all, with managers' : 'all'
-    const name = `${formatResource(resource)} ${isLabelled ? fields.toString() : all}`
+    const name = `${formatResource(resource)} ${isLabelled ? '' : `${all}: `}${fields.toString()}`
     const known = watches.get(name)
     if (known) return known
     const askedBy = new Map<string, Set<string>>()
     const subscription = cache.subscribe(resource, {
       consumer,
-      detail: isLabelled ? fields : 'metadata',
+      detail: fields,
       ownWrites: true,
       managedFields,
       ...(isLabelled && {
@@ -228,8 +228,8 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
           const { items } = await client.list(resource, { labelSelector: `${label}=${holder}` })
           return items
         },
-        async all(resource, { managedFields = false } = {}) {
-          const watched = watch(resource, 'metadata', false, managedFields)
+        async all(resource, { managedFields = false, fields = [] } = {}) {
+          const watched = watch(resource, fields.length > 0 ? fields : 'metadata', false, managedFields)
           note(watched, '')
           await watched.subscription.synced({ timeoutMs: syncMs })
           return watched.subscription.list()

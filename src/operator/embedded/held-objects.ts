@@ -15,8 +15,8 @@ export interface HeldObjects {
   list(resource: Resource, holder: string, fields: NeededFields): Promise<readonly UntypedObject[]>
   /** As `list`, from the API server: a cache may be behind, and what is missed before the end of a CR stays for ever. */
   confirm(resource: Resource, holder: string): Promise<readonly UntypedObject[]>
-  /** The metadata of all objects of a resource, by any author. A change of one requeues the CR that asked. */
-  all(resource: Resource, options?: { readonly managedFields?: boolean }): Promise<readonly UntypedObject[]>
+  /** All objects of a resource, by any author: their metadata, and fields. A change of one requeues the CR that asked. */
+  all(resource: Resource, options?: HeldAllOptions): Promise<readonly UntypedObject[]>
   /**
    * One object by any author, as a whole, from the API server; undefined if there is none. Nothing is watched: for a decision that
    * is made once and recorded.
@@ -24,6 +24,13 @@ export interface HeldObjects {
   read(resource: Resource, name: ObjectName, options?: HeldReadOptions): Promise<UntypedObject | undefined>
   /** As `read`, a page of all objects. */
   page(resource: Resource, options?: HeldPageOptions): Promise<HeldPage>
+}
+
+export interface HeldAllOptions {
+  /** @default false */
+  readonly managedFields?: boolean | undefined
+  /** Paths beside the metadata, such as `spec.name`. @default none */
+  readonly fields?: readonly string[] | undefined
 }
 
 export interface HeldReadOptions {

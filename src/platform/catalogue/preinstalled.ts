@@ -7,13 +7,19 @@ export interface PreinstalledOperator {
   readonly place: string
 }
 
+interface PackageTrace {
+  readonly name: string
+  readonly namespace: string
+  readonly package: string
+}
+
 /** What a cluster shows of operators that were installed by other means. */
 interface PreinstalledTraces {
   /** Subscriptions and ClusterServiceVersions of the Operator Lifecycle Manager. */
-  readonly subscriptions: readonly { readonly name: string; readonly namespace: string; readonly package: string }[]
-  readonly serviceVersions: readonly { readonly name: string; readonly namespace: string }[]
+  readonly subscriptions: readonly PackageTrace[]
+  readonly serviceVersions: readonly PackageTrace[]
   readonly helmReleases: readonly { readonly name: string; readonly namespace: string }[]
-  /** CRDs that belong to no Installation, and which client made them. */
+  /** CRDs that are not those of the component's own Installation, and whose they are. */
   readonly crds: ReadonlyMap<string, string>
 }
 
@@ -29,8 +35,7 @@ export function preinstalledOperators(
     if (packages.has(one.package)) found.push({ place: `Subscription ${one.namespace}/${one.name} of OLM` })
   }
   for (const one of traces.serviceVersions) {
-    const [name = ''] = one.name.split('.')
-    if (packages.has(name)) found.push({ place: `ClusterServiceVersion ${one.namespace}/${one.name} of OLM` })
+    if (packages.has(one.package)) found.push({ place: `ClusterServiceVersion ${one.namespace}/${one.name} of OLM` })
   }
   for (const one of traces.helmReleases) {
     if (releases.has(one.name)) found.push({ place: `Helm release ${one.namespace}/${one.name}` })

@@ -22,6 +22,11 @@ export function catalogueOf(
   return { components: new Map(components.map((one) => [one.metadata.name, one])), versions: byComponent }
 }
 
+/** The CRDs of all its versions: which one runs may be unknown. */
+export function publishedCrds({ versions }: Catalogue, component: string): readonly string[] {
+  return [...new Set([...(versions.get(component)?.values() ?? [])].flatMap(({ spec }) => spec.crds))]
+}
+
 export function versionOf(
   { versions }: Catalogue,
   component: string,

@@ -1,10 +1,17 @@
 /** What the status of the Platform says of its components, and of the whole. */
-import { findCondition } from '../../kube/meta/condition.ts'
+import { type Condition, findCondition } from '../../kube/meta/condition.ts'
+import { operatorErrors } from '../../operator/errors.ts'
 import type { InstallationObject } from '../installation/installation.ts'
 import type { ComponentDecision } from './component-decision.ts'
+import { publishedCrds } from './component-catalogue.ts'
 import { installedVersion } from './component-installation.ts'
 import type { ComponentReport, ComponentState, PlatformState } from './platform.ts'
-import { isInstallationReady, type PlatformSituation } from './platform-situation.ts'
+import { isInstallationReady, type PlatformSituation, releasedKinds } from './platform-situation.ts'
+import { unknownComponent } from './preconditions.ts'
+
+/** Of a component that meets an object of another owner. */
+const waysOut =
+  ' In the Platform, managementState: Adopt takes such objects over, Unmanaged leaves the component alone, and Removed switches it off.'
 
 interface Judgement {
   readonly state: ComponentState
@@ -18,6 +25,7 @@ export function componentReport(decision: ComponentDecision, situation: Platform
   const installation = situation.installations.get(name)
   const version = installation && installedVersion(installation)
   const { isMaintenance = false } = hold ?? {}
+  const released = managementState === 'Unmanaged' ? releasedKinds(name, situation) : []
   return {
     name,
     managementState,
@@ -26,6 +34,7 @@ export function componentReport(decision: ComponentDecision, situation: Platform
     ...(version !== undefined && { version }),
     ...(target !== undefined && target !== version && { target }),
     ...(isMaintenance && { maintenance: true }),
+    ...(released.length > 0 && { released }),
     ...(installation && { installation: `${installation.metadata.namespace}/${name}` }),
   }
 }
@@ -33,7 +42,7 @@ export function componentReport(decision: ComponentDecision, situation: Platform
 function judge(
   { component, hold, action }: ComponentDecision,
   installation: InstallationObject | undefined,
-  { preinstalled, catalogue }: PlatformSituation,
+  situation: PlatformSituation,
 ): Judgement {
   const { name, managementState } = component
   if (managementState === 'Removed' && action !== 'install') {
@@ -43,24 +52,33 @@ function judge(
   }
   if (managementState === 'Unmanaged') {
     if (installation) return { state: 'Processing', reason: 'Releasing', message: 'Its objects stay, and are let go.' }
-    const found = preinstalled.get(name) ?? []
-    const { olmPackages = [], helmReleases = [], crds = [] } = catalogue.components.get(name)?.spec.preinstalled ?? {}
-    const isRecognisable = olmPackages.length + helmReleases.length + crds.length > 0
-    if (found.length === 0 && isRecognisable) {
-      return {
-        state: 'Error',
-        reason: 'NotInstalled',
-        message: 'It is Unmanaged, and not installed. Install it, or set managementState to Managed or Removed.',
-      }
-    }
-    const places = found.slice(0, 5).map(({ place }) => place)
-    const message = places.length > 0 ? `It is left alone: ${places.join('; ')}.` : 'It is left alone.'
-    return { state: 'Unmanaged', reason: 'Unmanaged', message }
+    return judgeUnmanaged(name, situation)
   }
   if (hold && hold.state !== 'Ready') return { state: hold.state, reason: hold.reason, message: hold.message }
   const installed = judgeInstallation(installation)
   if (!hold || installed.state !== 'Ready') return installed
   return { state: 'Ready', reason: hold.reason, message: hold.message }
+}
+
+/** It must be there, since it is counted as ready: what can be known of that is checked. */
+function judgeUnmanaged(name: string, situation: PlatformSituation): Judgement {
+  const { preinstalled, catalogue } = situation
+  const unknown = unknownComponent(name, catalogue)
+  if (unknown) return unknown
+  const places = (preinstalled.get(name) ?? []).slice(0, 5).map(({ place }) => place)
+  if (places.length > 0)
+    return { state: 'Unmanaged', reason: 'Unmanaged', message: `It is left alone: ${places.join('; ')}.` }
+  const { olmPackages, helmReleases, crds } = catalogue.components.get(name)!.spec.preinstalled
+  const signs = [...olmPackages, ...helmReleases, ...crds, ...publishedCrds(catalogue, name)]
+  if (signs.length > 0 || releasedKinds(name, situation).length > 0) {
+    return {
+      state: 'Error',
+      reason: 'NotInstalled',
+      message: 'It is Unmanaged, and not installed. Install it, or set managementState to Managed or Removed.',
+    }
+  }
+  const message = 'It is left alone. Whether it runs is not known: its Component says nothing about how to recognise it.'
+  return { state: 'Unmanaged', reason: 'Unmanaged', message }
 }
 
 function judgeInstallation(installation: InstallationObject | undefined): Judgement {
@@ -73,7 +91,8 @@ function judgeInstallation(installation: InstallationObject | undefined): Judgem
     return { state: 'Processing', reason: 'Installing', message: `${place} is being reconciled.` }
   }
   const stalled = find('Stalled')
-  const said = ({ message }: { readonly message: string }): string => `${place}: ${message}`
+  const said = ({ reason, message }: Pick<Condition, 'reason' | 'message'>): string =>
+    `${place}: ${message}${reason === operatorErrors.NotOurs.name ? waysOut : ''}`
   if (stalled?.status === 'True') return { state: 'Error', reason: stalled.reason, message: said(stalled) }
   const remediated = find('Remediated')
   if (remediated?.status === 'True') {
@@ -106,8 +125,10 @@ export function platformState(reports: readonly ComponentReport[]): PlatformStat
   return states.has('Processing') || states.has('Deleting') ? 'Processing' : 'Ready'
 }
 
-/** `model-serving` → `ModelServingReady`. */
+/**
+ * `model-serving` → `ModelServingReady`. A dash that is not before a letter stays, so that `queue-1` and `queue1` have different
+ * types: two conditions of one type would make the whole status invalid.
+ */
 export function conditionType(component: string): string {
-  const words = component.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-  return `${words.join('')}Ready`
+  return `${component.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Ready`
 }

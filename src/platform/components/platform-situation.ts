@@ -1,5 +1,6 @@
 /** Everything that decisions about components depend on. */
 import { findCondition, isConditionTrue } from '../../kube/meta/condition.ts'
+import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { ComponentVersionObject } from '../catalogue/component-version.ts'
 import type { PreinstalledOperator } from '../catalogue/preinstalled.ts'
 import type { InstallationObject } from '../installation/installation.ts'
@@ -63,6 +64,16 @@ export function targetVersion(
   if (version !== undefined) return version
   const wanted = channel ?? spec.channel
   return entry?.channels.find((one) => one.name === wanted)?.version
+}
+
+/** Kinds of the objects that the Platform has let go, of a component that is Unmanaged: known while they belong to it, then recorded. */
+export function releasedKinds(
+  name: string,
+  { installations, status }: Pick<PlatformSituation, 'installations' | 'status'>,
+): readonly GroupVersionKind[] {
+  const installation = installations.get(name)
+  if (installation) return installation.status?.kinds ?? []
+  return status.components?.find((one) => one.name === name)?.released ?? []
 }
 
 /** Whether all of its objects are gone. */

@@ -75,6 +75,8 @@ export interface ComponentReport {
   readonly message: string
   /** An upgrade waits for a maintenance window. */
   readonly maintenance?: boolean
+  /** Of a component that became Unmanaged: the kinds of the objects that were let go. */
+  readonly released?: readonly { readonly group: string; readonly version: string; readonly kind: string }[]
   /** `muster-system/queue` */
   readonly installation?: string
 }
@@ -110,7 +112,7 @@ export const Platform: PlatformKind = defineKind({
     }),
     components: list(
       object({
-        name: string({ minLength: 1, maxLength: 40 }),
+        name: string({ pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$', maxLength: 40 }),
         managementState: oneOf(managementStates, { default: 'Managed' }),
         channel: optional(string({ maxLength: 31 })),
         version: optional(string({ maxLength: 64, description: 'this version, whatever the channel says' })),
@@ -165,6 +167,7 @@ export const Platform: PlatformKind = defineKind({
           reason: string(),
           message: string(),
           maintenance: optional(boolean()),
+          released: optional(list(object({ group: string(), version: string(), kind: string() }))),
           installation: optional(string()),
         }),
         { sharedBy: ['name'] },

@@ -1,7 +1,7 @@
 /** What holds back a component, what it says, and that it goes on by itself once the cause is gone. */
 import { describe, expect, it } from 'vitest'
 import { configMapText, crdText, platformEnvironment } from '../../../test/platform-environment.ts'
-import { ConfigMap, Secret } from '../../kube/kinds.ts'
+import { ConfigMap, Namespace, Secret } from '../../kube/kinds.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
 import { Installation } from '../installation/installation.ts'
@@ -36,7 +36,7 @@ describe('an operator that is installed already', () => {
     await env.client.create(crds, crdObject('Subscription', 'operators.coreos.com', 'v1alpha1'))
     await env.client.create(crds, crd('AppWrapper'), { fieldManager: 'olm' })
     await env.settle()
-    const name = { name: 'codeflare-operator', namespace: 'default' }
+    const name = { name: 'my-sub', namespace: 'default' }
     const spec = { name: 'codeflare-operator', channel: 'stable', source: 'community-operators' }
     await env.client.create(Subscription, {
       apiVersion: 'operators.coreos.com/v1alpha1',
@@ -47,7 +47,7 @@ describe('an operator that is installed already', () => {
     await env.declare([{ name: 'codeflare' }])
     const said = await env.said('codeflare')
     expect(said).toContain('Error Preinstalled: It is installed already, by other means')
-    expect(said).toContain('Subscription default/codeflare-operator of OLM')
+    expect(said).toContain('Subscription default/my-sub of OLM')
     expect(said).toContain('CRD appwrappers.example.com, written by olm')
     for (const way of ['managementState: Adopt', 'managementState: Unmanaged', 'uninstall it'])
       expect(said).toContain(way)
@@ -64,6 +64,12 @@ describe('an operator that is installed already', () => {
 
     await env.change({ components: [{ name: 'codeflare', managementState: 'Managed' }] })
     expect(await env.component('codeflare')).toMatchObject({ state: 'Ready', version: '1.0.0' })
+    await env.change({ components: [{ name: 'codeflare', managementState: 'Unmanaged' }] })
+    expect(await env.said('codeflare')).toBe(
+      'Unmanaged Unmanaged: It is left alone: CRD appwrappers.example.com, let go by the Platform.',
+    )
+    await env.change({ components: [{ name: 'codeflare', managementState: 'Managed' }] })
+    expect(await env.component('codeflare')).toMatchObject({ state: 'Ready' })
     await env.change({ components: [{ name: 'codeflare', managementState: 'Removed' }] })
     expect(await env.component('codeflare')).toMatchObject({ state: 'Removed' })
     await expect(env.client.get(crds, { name: 'appwrappers.example.com' })).rejects.toThrow('not found')
@@ -81,6 +87,75 @@ describe('an operator that is installed already', () => {
     await env.client.delete(Secret, metadata)
     await env.settle(60_000)
     expect(await env.component('web')).toMatchObject({ state: 'Ready' })
+    await env.change({ components: [{ name: 'web', managementState: 'Unmanaged' }] })
+    expect(await env.said('web')).toContain('ConfigMap muster-system/web, let go by the Platform.')
+    await env.client.delete(ConfigMap, { name: 'web', namespace: 'muster-system' })
+    await env.settle(60_000)
+    expect(await env.said('web')).toContain('Error NotInstalled')
+  })
+
+  it('is recognised by a ClusterServiceVersion, and by the owner of its CRDs', async () => {
+    const env = await platformEnvironment()
+    await env.publish('csv', '1.0.0')
+    await env.list('csv', '1.0.0', { preinstalled: { olmPackages: ['csv-operator'] } })
+    const olm = 'operators.coreos.com/v1alpha1'
+    await env.client.create(crds, crdObject('ClusterServiceVersion', 'operators.coreos.com', 'v1alpha1'))
+    const ServiceVersion = resourceOf(olm, 'ClusterServiceVersion', {
+      plural: 'clusterserviceversions',
+      namespaced: true,
+    })
+    await env.settle()
+    for (const [name, labels] of [
+      ['csv-operator.v1.2.3', {}],
+      ['renamed.v1', { 'operators.coreos.com/csv-operator.default': '' }],
+      ['csv-operator.v1.2.2', { 'olm.copiedFrom': 'operators' }],
+    ] as const) {
+      const metadata = { name, namespace: 'default', labels }
+      await env.client.create(ServiceVersion, { apiVersion: olm, kind: 'ClusterServiceVersion', metadata })
+    }
+    const release = { 'meta.helm.sh/release-name': 'tanks', 'meta.helm.sh/release-namespace': 'shop' }
+    const shop = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } } as const
+    const { uid } = (await env.client.create(Namespace, shop)).metadata
+    const owned = { apiVersion: 'v1', kind: 'Namespace', name: 'shop', uid: uid! }
+    for (const [kind, metadata] of [
+      ['Helmed', { annotations: release }],
+      ['Labelled', { labels: { 'olm.managed': 'true' } }],
+      ['Owned', { ownerReferences: [owned] }],
+    ] as const) {
+      const name = kind.toLowerCase()
+      await env.offer(name, '1.0.0', { crds: [`${name}s.example.com`] }, crdText(kind))
+      const object = crd(kind)
+      await env.client.create(crds, { ...object, metadata: { ...object.metadata, ...metadata } })
+    }
+    await env.declare([{ name: 'csv' }, { name: 'helmed' }, { name: 'labelled' }, { name: 'owned' }])
+    expect(await env.said('csv')).toContain(
+      ': ClusterServiceVersion default/csv-operator.v1.2.3 of OLM; ClusterServiceVersion default/renamed.v1 of OLM.',
+    )
+    expect(await env.said('helmed')).toContain('CRD helmeds.example.com, of Helm release shop/tanks.')
+    expect(await env.said('labelled')).toContain('CRD labelleds.example.com, of an operator of OLM.')
+    expect(await env.said('owned')).toContain('CRD owneds.example.com, owned by Namespace shop.')
+  })
+
+  it('and left alone must be there: what is missing is named, and an object of another owner is, too', async () => {
+    const env = await platformEnvironment()
+    await env.offer('tanks', '1.0.0', { crds: ['tanks.example.com'] }, crdText('Tank'))
+    await env.offer('queue', '1.0.0')
+    const metadata = { name: 'queue', namespace: 'muster-system' }
+    await env.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'muster-system' } })
+    const foreign = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { key: 'theirs' } } as const
+    await env.client.create(ConfigMap, foreign, { fieldManager: 'kubectl' })
+    const left = { managementState: 'Unmanaged' }
+    await env.declare([{ name: 'tansk', ...left }, { name: 'tanks', ...left }, { name: 'queue' }])
+    expect(await env.said('tansk')).toContain('Error ComponentNotFound: There is no Component tansk.')
+    expect(await env.said('tanks')).toContain('Error NotInstalled')
+    expect((await env.platform()).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'TanksReady', status: 'False', reason: 'NotInstalled' }),
+    )
+    const said = await env.said('queue')
+    expect(said).toContain('belongs to the field manager kubectl')
+    expect(said).toContain('managementState: Adopt takes such objects over, Unmanaged leaves the component alone')
+    await env.change({ components: [{ name: 'queue', managementState: 'Adopt' }] })
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready' })
   })
 
   it('is taken over by Adopt', async () => {

@@ -53,9 +53,16 @@ const error = (reason: string, message: string): ComponentHold => ({ state: 'Err
 const waits = (message: string): ComponentHold => ({ state: 'Processing', reason: 'WaitsForRequirement', message })
 
 function isListed({ component, catalogue }: ComponentSituation): ComponentHold | undefined {
-  if (catalogue.components.has(component.name)) return undefined
-  const known = [...catalogue.components.keys()].toSorted().slice(0, 20).join(', ') || 'none'
-  return error('ComponentNotFound', `There is no Component ${component.name}. Known components: ${known}.`)
+  return unknownComponent(component.name, catalogue)
+}
+
+export function unknownComponent(
+  name: string,
+  { components }: PlatformSituation['catalogue'],
+): ComponentHold | undefined {
+  if (components.has(name)) return undefined
+  const known = [...components.keys()].toSorted().slice(0, 20).join(', ') || 'none'
+  return error('ComponentNotFound', `There is no Component ${name}. Known components: ${known}.`)
 }
 
 function isAllowed({ component, catalogue, spec }: ComponentSituation): ComponentHold | undefined {

@@ -3,15 +3,15 @@ import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { Secret } from '../../kube/kinds.ts'
 import type { EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
-import type { HeldObjects } from '../../operator/embedded/held-objects.ts'
+import type { HeldAllOptions, HeldObjects } from '../../operator/embedded/held-objects.ts'
 import { type Input, labelled } from '../../operator/view/input.ts'
 import { fields } from '../../operator/view/projected-input.ts'
 import type { View } from '../../operator/view/view.ts'
 import { type PreinstalledOperator, preinstalledOperators } from '../catalogue/preinstalled.ts'
-import { holderLabel, releasedAnnotation } from '../installation/holder.ts'
-import { versionOf } from './component-catalogue.ts'
+import { holderLabel, installationHolder, objectPlace, releasedAnnotation } from '../installation/holder.ts'
+import { publishedCrds, versionOf } from './component-catalogue.ts'
 import type { PlatformObject } from './platform.ts'
-import { type PlatformSituation, targetVersion, wantedComponents } from './platform-situation.ts'
+import { type PlatformSituation, releasedKinds, targetVersion, wantedComponents } from './platform-situation.ts'
 
 const crds = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' }
 const subscriptions = { group: 'operators.coreos.com', version: 'v1alpha1', kind: 'Subscription' }
@@ -25,33 +25,62 @@ export async function preinstalledOn(
   { held, view }: Pick<EmbeddingContext<PlatformObject>, 'held' | 'view'>,
   situation: Omit<PlatformSituation, 'serves' | 'preinstalled'>,
 ): Promise<ReadonlyMap<string, readonly PreinstalledOperator[]>> {
-  const { catalogue, installations } = situation
+  const { catalogue, installations, spec } = situation
   const asked = wantedComponents(situation).flatMap((component) => {
     const { name, managementState } = component
     if (managementState === 'Removed' || installations.has(name)) return []
     const signs = catalogue.components.get(name)?.spec.preinstalled
-    const own = versionOf(catalogue, name, targetVersion(component, situation))?.spec.crds ?? []
-    return signs ? [{ name, signs, own }] : []
+    const isUnmanaged = managementState === 'Unmanaged'
+    const own = isUnmanaged
+      ? publishedCrds(catalogue, name)
+      : (versionOf(catalogue, name, targetVersion(component, situation))?.spec.crds ?? [])
+    const holder = installationHolder({ name, namespace: spec.namespace })
+    return signs ? [{ name, signs, own, isUnmanaged, holder }] : []
   })
   const found = new Map<string, readonly PreinstalledOperator[]>()
   if (asked.length === 0) return found
+  const definitions = await all(held, crds, { managedFields: true })
   const traces = {
-    subscriptions: (await all(held, subscriptions)).map(packageOf),
-    serviceVersions: (await all(held, serviceVersions)).map(({ metadata }) => placeOf(metadata)),
+    subscriptions: (await all(held, subscriptions, { fields: ['spec.name'] })).map(packageOf),
+    serviceVersions: (await all(held, serviceVersions)).filter(isOriginal).map(packageOf),
     helmReleases: helmReleases(view),
-    crds: foreignCrds(await all(held, crds, true)),
   }
-  for (const { name, signs, own } of asked) found.set(name, preinstalledOperators(signs, own, traces))
+  for (const { name, signs, own, isUnmanaged, holder } of asked) {
+    const known = preinstalledOperators(signs, own, { ...traces, crds: foreignCrds(definitions, holder, isUnmanaged) })
+    // What the Platform itself has let go is there, too; a component that is switched on takes it back.
+    const isUnknown = isUnmanaged && known.length === 0
+    found.set(name, isUnknown ? await releasedObjects(held, releasedKinds(name, situation), holder) : known)
+  }
   return found
 }
 
 async function all(
   held: HeldObjects,
   kind: GroupVersionKind,
-  managedFields = false,
+  options?: HeldAllOptions,
 ): Promise<readonly UntypedObject[]> {
   const resource = await held.resourceOf(kind)
-  return resource ? await held.all(resource, { managedFields }) : []
+  return resource ? await held.all(resource, options) : []
+}
+
+/** Those of the first kind that has any: each further kind would be watched. */
+async function releasedObjects(
+  held: HeldObjects,
+  kinds: readonly GroupVersionKind[],
+  holder: string,
+): Promise<readonly PreinstalledOperator[]> {
+  for (const kind of kinds) {
+    const released = (await all(held, kind)).filter(({ metadata }) => isReleasedBy(metadata, holder))
+    if (released.length > 0)
+      return released.map(({ metadata }) => ({ place: `${objectPlace({ kind: kind.kind, ...metadata })}, ${letGo}` }))
+  }
+  return []
+}
+
+const letGo = 'let go by the Platform'
+
+function isReleasedBy({ annotations = {} }: UntypedObject['metadata'], holder: string): boolean {
+  return annotations[releasedAnnotation] === holder
 }
 
 /** Each revision of a release is a Secret. */
@@ -63,33 +92,53 @@ function helmReleases(view: View): readonly { name: string; namespace: string }[
   return [...new Map(releases.map((one) => [`${one.namespace}/${one.name}`, one])).values()]
 }
 
-function placeOf({ name = '', namespace = '' }: UntypedObject['metadata']): { name: string; namespace: string } {
-  return { name, namespace }
-}
-
 const packageLabel = 'operators.coreos.com/'
 
-/** The Operator Lifecycle Manager labels a Subscription with `operators.coreos.com/PACKAGE.NAMESPACE`. */
-function packageOf({ metadata }: UntypedObject): { name: string; namespace: string; package: string } {
-  const place = placeOf(metadata)
-  const label = Object.keys(metadata.labels ?? {}).find((key) => key.startsWith(packageLabel))
-  const suffix = `.${place.namespace}`
-  const named = label?.slice(packageLabel.length)
-  return { ...place, package: named?.endsWith(suffix) ? named.slice(0, -suffix.length) : place.name }
+/** OLM copies a ClusterServiceVersion for all namespaces into each of them. */
+function isOriginal({ metadata }: UntypedObject): boolean {
+  return metadata.labels?.['olm.copiedFrom'] === undefined
 }
 
-function foreignCrds(objects: readonly UntypedObject[]): ReadonlyMap<string, string> {
-  const foreign = objects.filter(
-    ({ metadata: { labels = {}, annotations = {} } }) =>
-      labels[holderLabel] === undefined && annotations[releasedAnnotation] === undefined,
-  )
-  return new Map(foreign.map(({ metadata }) => [metadata.name ?? '', ownerOf(metadata)]))
+/**
+ * A Subscription names its package. Both kinds have a label `operators.coreos.com/PACKAGE.NAMESPACE` once OLM has seen them; a
+ * ClusterServiceVersion is called `PACKAGE.vVERSION`, as a rule.
+ */
+function packageOf(object: UntypedObject): { name: string; namespace: string; package: string } {
+  const { name = '', namespace = '', labels = {} } = object.metadata
+  const { name: subscribed } = (object['spec'] ?? {}) as { readonly name?: string }
+  const suffix = `.${namespace}`
+  const label = Object.keys(labels).find((key) => key.startsWith(packageLabel) && key.endsWith(suffix))
+  const labelled = label?.slice(packageLabel.length, -suffix.length)
+  return { name, namespace, package: subscribed ?? labelled ?? name.split('.')[0]! }
 }
 
-function ownerOf({ labels = {}, annotations = {}, managedFields = [] }: UntypedObject['metadata']): string {
+/** CRDs that are not those of this holder, and their owners. */
+function foreignCrds(
+  objects: readonly UntypedObject[],
+  holder: string,
+  isUnmanaged: boolean,
+): ReadonlyMap<string, string> {
+  const foreign = objects.flatMap(({ metadata }): readonly (readonly [string, string])[] => {
+    const { name = '', labels = {} } = metadata
+    if (labels[holderLabel] === holder) return []
+    if (!isReleasedBy(metadata, holder)) return [[name, ownerOf(metadata)]]
+    return isUnmanaged ? [[name, letGo]] : []
+  })
+  return new Map(foreign)
+}
+
+/** By the best evidence that there is. */
+function ownerOf(metadata: UntypedObject['metadata']): string {
+  const { labels = {}, annotations = {}, managedFields = [], ownerReferences = [] } = metadata
+  const installation = labels[holderLabel]
+  // A namespace has no dots.
+  if (installation !== undefined) return `of Installation ${installation.replace('.', '/')}`
   const release = annotations['meta.helm.sh/release-name']
   if (release !== undefined) return `of Helm release ${annotations['meta.helm.sh/release-namespace']}/${release}`
-  if (Object.keys(labels).some((key) => key.startsWith(packageLabel))) return 'of an operator of OLM'
+  if (Object.keys(labels).some((key) => key.startsWith(packageLabel) || key === 'olm.managed'))
+    return 'of an operator of OLM'
+  const [owner] = ownerReferences.toSorted((one, other) => Number(other.controller ?? 0) - Number(one.controller ?? 0))
+  if (owner) return `owned by ${owner.kind} ${owner.name}`
   const managers = [...new Set(managedFields.flatMap(({ manager }) => manager ?? []))].filter(
     (one) => one !== 'kube-apiserver',
   )
