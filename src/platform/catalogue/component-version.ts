@@ -21,6 +21,8 @@ interface ComponentVersionSpec {
   /** Created once it is installed, and never changed after that. */
   readonly defaultResource?: Json
   readonly requires: readonly Requirement[]
+  /** Kinds whose objects keep it from being installed. */
+  readonly conflicts: readonly ComponentConflict[]
   /** Names of the CRDs that it installs. */
   readonly crds: readonly string[]
   readonly readiness: readonly HealthRule[]
@@ -38,6 +40,17 @@ export interface Requirement {
   readonly kind?: { readonly apiVersion: string; readonly kind: string; readonly providedBy?: string }
 }
 
+/** Objects of a kind that it cannot run beside. */
+export interface ComponentConflict {
+  readonly apiVersion: string
+  readonly kind: string
+  /** What to do about them. */
+  readonly message?: string
+}
+
+/** A ComponentVersion stays what it is only if its source does. */
+const exactVersion = "matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+][0-9A-Za-z.+-]+)?$')"
+
 interface ComponentVersionKind extends TypedResource<ComponentVersionObject>, Pick<Kind, 'definition' | 'crd'> {}
 
 export const ComponentVersion: ComponentVersionKind = defineKind({
@@ -53,6 +66,28 @@ export const ComponentVersion: ComponentVersionKind = defineKind({
     {
       rule: "self.metadata.name == self.spec.component + '-' + self.spec.version.replace('+', '-').lowerAscii()",
       message: 'its name is that of the component, a dash and the version',
+    },
+    {
+      rule: '!has(self.spec.source.interval)',
+      message: 'a ComponentVersion is immutable: leave interval out of its source, and publish another version',
+    },
+    {
+      rule:
+        '!has(self.spec.source.oci) || has(self.spec.source.oci.digest) || has(self.spec.source.oci.layer) || ' +
+        `(has(self.spec.source.oci.version) && self.spec.source.oci.version.${exactVersion})`,
+      message: 'a ComponentVersion is immutable: its source.oci needs a digest, or an exact version such as 1.2.3',
+    },
+    {
+      rule:
+        '!has(self.spec.source.helm) || ' +
+        `(has(self.spec.source.helm.version) && self.spec.source.helm.version.${exactVersion})`,
+      message: 'a ComponentVersion is immutable: its source.helm needs an exact version such as 1.2.3',
+    },
+    {
+      rule:
+        '!(has(self.spec.source.manifests) && has(self.spec.source.manifests.configMapRef)) && ' +
+        '!(has(self.spec.source.kustomize) && has(self.spec.source.kustomize.configMapRef))',
+      message: 'a ComponentVersion is immutable, and a ConfigMap is not: put the files into its source, or into an artifact',
     },
   ],
   spec: {
@@ -86,6 +121,18 @@ export const ComponentVersion: ComponentVersionKind = defineKind({
         { rules: [{ rule: 'has(self.component) != has(self.kind)', message: 'either component or kind' }] },
       ),
       { default: [], maxItems: 30, description: 'what must be ready before it is installed or upgraded' },
+    ),
+    conflicts: list(
+      object({
+        apiVersion: string({ maxLength: 253 }),
+        kind: string({ maxLength: 63 }),
+        message: optional(string({ maxLength: 1000, description: 'what to do about these objects' })),
+      }),
+      {
+        default: [],
+        maxItems: 30,
+        description: 'kinds whose objects keep it from being installed or upgraded, such as those of a component that it replaces',
+      },
     ),
     crds: list(string({ maxLength: 253 }), {
       default: [],

@@ -60,7 +60,7 @@ export const Component: ComponentKind = defineKind({
     description: optional(string({ maxLength: 1000 })),
     channels: list(
       object({
-        name: string({ pattern: '^[a-z][a-z0-9-]{1,30}$', maxLength: 31 }),
+        name: string({ pattern: '^[a-z][a-z0-9-]{1,31}$', maxLength: 32 }),
         version: string({ minLength: 1, maxLength: 64 }),
       }),
       { default: [], maxItems: 30, sharedBy: ['name'], description: 'the version of each channel' },

@@ -68,8 +68,13 @@ function decideComponent(component: PlatformComponent, situation: PlatformSituat
   const hold = firstHold(at)
   const wanted = { ...common, ...(target !== undefined && { target }) }
   if (!hold) return { ...wanted, action: 'install', version: at.version! }
+  const action = installation ? 'install' : 'none'
+  if (hold.keepsInstallation) {
+    const { version: _, ...kept } = wanted
+    return { ...kept, action, hold }
+  }
   // What is installed is kept, and values that have changed are applied.
-  return { ...wanted, action: installation ? 'install' : 'none', hold }
+  return { ...wanted, action, hold }
 }
 
 function firstHold(at: ComponentSituation): ComponentHold | undefined {

@@ -26,16 +26,40 @@ export function componentReport(decision: ComponentDecision, situation: Platform
   const version = installation && installedVersion(installation)
   const { isMaintenance = false } = hold ?? {}
   const released = managementState === 'Unmanaged' ? releasedKinds(name, situation) : []
+  const isMandatory = situation.catalogue.components.get(name)?.spec.mandatory !== undefined
   return {
     name,
     managementState,
-    ...judge(decision, installation, situation),
-    ...(channel !== undefined && component.version === undefined && { channel }),
+    ...withOverridden(judge(decision, installation, situation), name, situation),
+    ...(channel !== undefined && component.version === undefined && !isMandatory && { channel }),
     ...(version !== undefined && { version }),
     ...(target !== undefined && target !== version && { target }),
     ...(isMaintenance && { maintenance: true }),
     ...(released.length > 0 && { released }),
     ...(installation && { installation: `${installation.metadata.namespace}/${name}` }),
+  }
+}
+
+/** The reason of a mandatory component whose entry asks for something else. */
+export const mandatoryReason = 'Mandatory'
+
+/** A mandatory component runs whatever the Platform lists: that its entry is not followed is said. */
+function withOverridden(judgement: Judgement, name: string, { spec, catalogue }: PlatformSituation): Judgement {
+  const entry = spec.components.find((one) => one.name === name)
+  const { spec: listed, metadata } = catalogue.components.get(name) ?? {}
+  if (!entry || !listed?.mandatory || metadata?.deletionTimestamp !== undefined) return judgement
+  const { managementState, version } = entry
+  const without = [
+    ...(managementState === 'Removed' || managementState === 'Unmanaged' ? [`managementState: ${managementState}`] : []),
+    ...(version !== undefined && version !== listed.mandatory.version ? [`version: ${version}`] : []),
+  ]
+  if (without.length === 0 || judgement.state !== 'Ready') return judgement
+  return {
+    state: 'Warning',
+    reason: mandatoryReason,
+    message:
+      `It is mandatory, and runs in version ${listed.mandatory.version}: ${without.join(' and ')} in spec.components of the Platform ` +
+      'has no effect. Take that out of the entry; only the publisher of the Component can switch it off.',
   }
 }
 

@@ -7,14 +7,14 @@ interface Maintenance {
   readonly changesAt: number | undefined
 }
 
-/** An upgrade must have this much of the window left. */
+/** An upgrade must have this much of the window left, or half of a shorter one. */
 const leastMs = 20 * 60_000
 const dayMs = 24 * 3_600_000
 
 export function maintenanceAt(windows: readonly MaintenanceWindow[], now: number): Maintenance {
   const spans = windows.flatMap((window) => spansAround(window, now))
-  const open = spans.filter(({ begin, end }) => begin <= now && now <= end - leastMs)
-  const ends = open.map(({ end }) => end - leastMs + 1)
+  const open = spans.filter(({ begin, last }) => begin <= now && now <= last)
+  const ends = open.map(({ last }) => last + 1)
   const begins = spans.flatMap(({ begin }) => (begin > now ? [begin] : []))
   const changes = open.length > 0 ? ends : begins
   return {
@@ -28,7 +28,8 @@ export function maintenanceAt(windows: readonly MaintenanceWindow[], now: number
 
 interface Span {
   readonly begin: number
-  readonly end: number
+  /** When an upgrade may begin at the latest. */
+  readonly last: number
 }
 
 /** The occurrences from yesterday, which may have begun before midnight, to a week from now. */
@@ -39,7 +40,8 @@ function spansAround({ days, begin, end, offset }: MaintenanceWindow, now: numbe
   const length = (timeOfDay(end) - from + dayMs) % dayMs || dayMs
   return Array.from({ length: 9 }, (_, index) => today + (index - 1) * dayMs)
     .filter((day) => days.includes(weekdays[new Date(day).getUTCDay()]!))
-    .map((day) => ({ begin: day + from - offsetMs, end: day + from - offsetMs + length }))
+    .map((day) => day + from - offsetMs)
+    .map((start) => ({ begin: start, last: start + length - Math.min(leastMs, length / 2) }))
 }
 
 /** `22:30` in milliseconds. */

@@ -3,13 +3,16 @@
  * objects, so that they go in order when the Platform is deleted.
  */
 import type { Health } from '../../kube/meta/health.ts'
+import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/units/duration.ts'
 import { type Controller, defineController, type ReportContext, type StatusReport } from '../../operator/controller.ts'
+import type { HeldObjects } from '../../operator/embedded/held-objects.ts'
 import type { EmbeddedObject, EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
 import { Component } from '../catalogue/component.ts'
 import { componentLabel } from '../catalogue/component-controller.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
+import { objectPlace } from '../installation/holder.ts'
 import { Installation } from '../installation/installation.ts'
 import { checkDuration } from '../installation/report.ts'
 import { protectionKinds, protectionObjects } from '../protection/protection-policy.ts'
@@ -18,7 +21,7 @@ import { type ComponentDecision, decideComponents } from './component-decision.t
 import { changedInstallation, componentInstallation, presentVersions } from './component-installation.ts'
 import { componentReport, conditionType, platformState } from './component-report.ts'
 import { openLevels } from './preconditions.ts'
-import { Platform, type PlatformObject } from './platform.ts'
+import { Platform, type PlatformObject, type RunLevel } from './platform.ts'
 import { isUninstalled, type PlatformSituation, targetVersion, wantedComponents } from './platform-situation.ts'
 import { helmSecrets, preinstalledOn } from './preinstalled-traces.ts'
 
@@ -68,20 +71,35 @@ async function situationOf(context: EmbeddingContext<PlatformObject>): Promise<P
     }),
   )
   const base = { spec, status, catalogue, installations, now }
-  const required = wantedComponents(base).flatMap((one) => {
+  const targets = wantedComponents(base).flatMap((one) => {
     const version = versionOf(catalogue, one.name, targetVersion(one, base))
-    return (version?.spec.requires ?? []).flatMap(({ kind }) => kind ?? [])
+    return version && one.managementState !== 'Removed' ? [{ name: one.name, version: version.spec }] : []
   })
   const served = new Set<string>()
-  for (const { apiVersion, kind } of required) {
-    const [version = '', group = ''] = apiVersion.split('/').toReversed()
-    if (await held.resourceOf({ group, version, kind })) served.add(`${apiVersion} ${kind}`)
+  for (const { apiVersion, kind } of targets.flatMap(({ version }) => version.requires.flatMap((one) => one.kind ?? [])))
+    if (await resourceFor(held, apiVersion, kind)) served.add(`${apiVersion} ${kind}`)
+  const conflicting = new Map<string, readonly string[]>()
+  // Objects of kinds that an installed version conflicts with do not count any more.
+  const coming = targets.filter(
+    ({ name, version }) => !presentVersions(installations.get(name)).includes(version.version),
+  )
+  for (const { apiVersion, kind } of coming.flatMap(({ version }) => version.conflicts)) {
+    const resource = await resourceFor(held, apiVersion, kind)
+    const objects = resource ? await held.all(resource) : []
+    const places = objects.map(({ metadata }) => objectPlace({ kind, ...metadata }))
+    conflicting.set(`${apiVersion} ${kind}`, places.toSorted())
   }
   return {
     ...base,
     serves: (apiVersion, kind) => served.has(`${apiVersion} ${kind}`),
+    objectsOf: (apiVersion, kind) => conflicting.get(`${apiVersion} ${kind}`) ?? [],
     preinstalled: await preinstalledOn(context, base),
   }
+}
+
+async function resourceFor(held: HeldObjects, apiVersion: string, kind: string): Promise<Resource | undefined> {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed()
+  return await held.resourceOf({ group, version, kind })
 }
 
 /** Whether its objects are healthy is in the Installation's own status, which the report reads. */
@@ -188,14 +206,10 @@ function platformReport(
   context: ReportContext<PlatformObject>,
   { situation, decisions }: Outcome,
 ): StatusReport<PlatformObject> {
-  const { now, status } = situation
   const components = decisions.map((decision) => componentReport(decision, situation))
   const state = platformState(components)
   for (const { hold } of decisions) if (hold?.afterMs !== undefined) context.requeueAfter(hold.afterMs)
-  const runLevels = openLevels(situation).map(({ level }) => {
-    const known = status.runLevels?.find((one) => one.level === level)
-    return known ?? { level, since: formatTime(now) }
-  })
+  const { runLevels, ofRunLevels } = runLevelReport(context, situation)
   const pending = components.filter(
     (one) => one.state !== 'Ready' && one.state !== 'Unmanaged' && one.state !== 'Removed',
   )
@@ -211,6 +225,7 @@ function platformReport(
         reason,
         message,
       })),
+      ...ofRunLevels,
       {
         type: 'Ready',
         status: state === 'Ready' ? 'True' : 'False',
@@ -220,6 +235,31 @@ function platformReport(
     ],
   }
 }
+
+/** Levels that are waited for; that higher ones went on without a level is a condition, and an Event when it happens. */
+function runLevelReport(
+  { event }: ReportContext<PlatformObject>,
+  { now, status, spec, ...rest }: PlatformSituation,
+): {
+  readonly runLevels: readonly RunLevel[]
+  readonly ofRunLevels: NonNullable<StatusReport<PlatformObject>['conditions']>
+} {
+  const open = openLevels({ now, status, spec, ...rest })
+  const passed: string[] = []
+  const runLevels = open.map(({ level, waitsFor, leftMs, isHighest }): RunLevel => {
+    const known = status.runLevels?.find((one) => one.level === level)
+    const since = known?.since ?? formatTime(now)
+    if (leftMs > 0 || isHighest) return { level, since }
+    const message = `Run level ${level} was not ready within ${spec.runLevelTimeout}: ${waitsFor.join(', ')}. Higher levels went on without it.`
+    passed.push(message)
+    if (!known?.timedOut) event({ type: 'Warning', reason: runLevelReason, message })
+    return { level, since, timedOut: true }
+  })
+  const condition = { type: 'RunLevels', status: 'False', reason: runLevelReason, message: passed.join(' ') } as const
+  return { runLevels, ofRunLevels: passed.length > 0 ? [condition] : [] }
+}
+
+const runLevelReason = 'RunLevelTimeoutExceeded'
 
 function summary(
   pending: readonly { readonly name: string }[],

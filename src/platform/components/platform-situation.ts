@@ -17,6 +17,8 @@ export interface PlatformSituation {
   /** Installations by other means, by component. */
   readonly preinstalled: ReadonlyMap<string, readonly PreinstalledOperator[]>
   readonly serves: (apiVersion: string, kind: string) => boolean
+  /** Objects of a kind that conflicts with a component: `AppWrapper shop/a`. */
+  readonly objectsOf: (apiVersion: string, kind: string) => readonly string[]
   readonly now: number
 }
 
@@ -44,8 +46,13 @@ export function wantedComponents({
     if (!entry.mandatory) continue
     // The team that owns it takes it away by deleting it.
     const managementState = metadata.deletionTimestamp === undefined ? 'Managed' : 'Removed'
-    const { values, valuesFrom = [] } = wanted.get(name) ?? {}
-    wanted.set(name, { ...unlisted(name, managementState), ...(values !== undefined && { values }), valuesFrom })
+    const { managementState: asked, values, valuesFrom = [], customResourcePolicy } = wanted.get(name) ?? {}
+    wanted.set(name, {
+      ...unlisted(name, managementState === 'Managed' && asked === 'Adopt' ? asked : managementState),
+      ...(values !== undefined && { values }),
+      valuesFrom,
+      ...(customResourcePolicy && { customResourcePolicy }),
+    })
   }
   for (const name of installations.keys()) if (!wanted.has(name)) wanted.set(name, unlisted(name, 'Removed'))
   return [...wanted.values()]

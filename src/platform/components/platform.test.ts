@@ -7,9 +7,11 @@ import {
   platformEnvironment,
 } from '../../../test/platform-environment.ts'
 import { ConfigMap, Deployment } from '../../kube/kinds.ts'
+import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
 import { Component } from '../catalogue/component.ts'
+import { ComponentVersion } from '../catalogue/component-version.ts'
 import { Installation } from '../installation/installation.ts'
 import { Platform } from './platform.ts'
 
@@ -121,6 +123,12 @@ describe('a component', () => {
     expect(await env.client.get(ConfigMap, { name: 'web', namespace: 'web' })).toMatchObject({
       data: { a: '1', b: '2' },
     })
+    // Text in the wrong place is named, and what is installed stays as it is.
+    await env.change({ components: [{ name: 'web', values: 5 }] })
+    expect(await env.said('web')).toBe(
+      'Error InvalidValues: values of web in spec.components of the Platform is no object. Write name: value pairs, or leave it out. Nothing was changed.',
+    )
+    expect(await env.client.get(ConfigMap, { name: 'web', namespace: 'web' })).toMatchObject({ data: { b: '2' } })
   })
 
   it('that is unknown, or has no such channel, is named; the others go on', async () => {
@@ -286,15 +294,61 @@ describe('a component with its own kind', () => {
 describe('a mandatory component', () => {
   it('is installed although it is not listed, and goes when its team deletes it', async () => {
     const env = await platformEnvironment()
-    await env.publish('audit', '1.0.0')
+    const text = configMapText('audit', '1').replace('name: audit', 'name: audit, finalizers: [example.com/hold]')
+    await env.publish('audit', '1.0.0', {}, text)
     await env.list('audit', '1.0.0', { channels: [], mandatory: { version: '1.0.0' } })
     await env.declare([])
     expect(await env.component('audit')).toMatchObject({ state: 'Ready', version: '1.0.0' })
+    expect(await env.component('audit')).not.toHaveProperty('channel')
+    // An entry cannot switch it off, and that is said.
+    await env.change({ components: [{ name: 'audit', managementState: 'Removed' }] })
+    expect(await env.said('audit')).toContain('Warning Mandatory: It is mandatory, and runs in version 1.0.0: managementState: Removed in')
+    await env.change({ components: [] })
+    expect(await env.component('audit')).toMatchObject({ state: 'Ready' })
+    // It is held until it runs nowhere any more.
     await env.client.delete(Component, { name: 'audit' })
+    await env.settle(60_000)
+    const { metadata, status } = await env.client.get(Component, { name: 'audit' })
+    expect(metadata.deletionTimestamp).toBeDefined()
+    expect(JSON.stringify(status?.conditions)).toContain('Installation muster-system/audit still runs. It is being removed.')
+    expect(await env.component('audit')).toMatchObject({ state: 'Deleting' })
+    const patch = { metadata: { finalizers: null } }
+    await env.client.patch(ConfigMap, system('audit'), patch, { type: 'merge', fieldManager: 'kubectl' })
     await env.settle(60_000)
     expect((await env.client.list(Installation)).items).toEqual([])
     await expect(env.client.get(Component, { name: 'audit' })).rejects.toThrow('not found')
     await expect(env.client.get(ConfigMap, system('audit'))).rejects.toThrow('not found')
+  })
+})
+
+describe('a ComponentVersion', () => {
+  const url = 'oci://registry.example.com/charts/queue'
+  const helm = { url: 'https://charts.example.com', chart: 'queue' }
+
+  it('never changes, and neither does its source', async () => {
+    const env = await platformEnvironment()
+    await env.publish('queue', '1.0.0')
+    const changed = { spec: { namespace: 'other' } }
+    await expect(
+      env.client.patch(ComponentVersion, { name: 'queue-1.0.0' }, changed, { type: 'merge' }),
+    ).rejects.toThrow('a ComponentVersion is immutable: publish another version')
+    const moving: readonly JsonObject[] = [
+      { oci: { url } },
+      { oci: { url, version: 'latest' } },
+      { oci: { url, version: '>=1.0' } },
+      { oci: { url, version: '1.0.0' }, interval: '10m' },
+      { helm },
+      { helm: { ...helm, version: '1.x' } },
+      { manifests: { configMapRef: { name: 'a' } } },
+    ]
+    for (const source of moving)
+      await expect(env.publish('queue', '1.1.0', { source })).rejects.toThrow('a ComponentVersion is immutable')
+    const fixed: readonly JsonObject[] = [
+      { oci: { url, version: 'v1.0.0-rc.1' } },
+      { oci: { url, digest: `sha256:${'a'.repeat(64)}` } },
+      { helm: { ...helm, version: '1.0.0' } },
+    ]
+    for (const [index, source] of fixed.entries()) await env.publish('queue', `2.0.${index}`, { source })
   })
 })
 

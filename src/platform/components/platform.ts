@@ -81,11 +81,18 @@ export interface ComponentReport {
   readonly installation?: string
 }
 
+export interface RunLevel {
+  readonly level: number
+  readonly since: string
+  /** It took too long: higher levels went on without it. */
+  readonly timedOut?: boolean
+}
+
 export interface PlatformStatus extends StandardStatus {
   readonly state?: PlatformState
   readonly components?: readonly ComponentReport[]
   /** Levels with components that are not ready, and since when they are waited for. */
-  readonly runLevels?: readonly { readonly level: number; readonly since: string }[]
+  readonly runLevels?: readonly RunLevel[]
 }
 
 interface PlatformKind extends TypedResource<PlatformObject>, Pick<Kind, 'definition' | 'crd'> {}
@@ -103,7 +110,7 @@ export const Platform: PlatformKind = defineKind({
   categories: ['muster'],
   description: 'The components that this cluster runs.',
   spec: {
-    channel: string({ default: 'stable', maxLength: 31, description: 'the channel of components that name none' }),
+    channel: string({ default: 'stable', maxLength: 32, description: 'the channel of components that name none' }),
     namespace: string({
       default: 'muster-system',
       maxLength: 63,
@@ -114,7 +121,7 @@ export const Platform: PlatformKind = defineKind({
       object({
         name: string({ pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$', maxLength: 40 }),
         managementState: oneOf(managementStates, { default: 'Managed' }),
-        channel: optional(string({ maxLength: 31 })),
+        channel: optional(string({ maxLength: 32 })),
         version: optional(string({ maxLength: 64, description: 'this version, whatever the channel says' })),
         values: optional(anything({ description: 'values of its chart' })),
         valuesFrom: valuesFromField,
@@ -173,7 +180,7 @@ export const Platform: PlatformKind = defineKind({
         { sharedBy: ['name'] },
       ),
     ),
-    runLevels: optional(list(object({ level: integer(), since: string({ format: 'date-time' }) }))),
+    runLevels: optional(list(object({ level: integer(), since: string({ format: 'date-time' }), timedOut: optional(boolean()) }))),
   },
   columns: [
     { name: 'State', type: 'string', jsonPath: '.status.state' },

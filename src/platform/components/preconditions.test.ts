@@ -9,6 +9,7 @@ import { maintenanceAt } from './maintenance.ts'
 import type { MaintenanceWindow } from './platform.ts'
 
 const crds: TypedResource<UntypedObject> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Event: TypedResource<UntypedObject> = resourceOf('v1', 'Event')
 const Subscription: TypedResource<UntypedObject> = resourceOf('operators.coreos.com/v1alpha1', 'Subscription', {
   plural: 'subscriptions',
   namespaced: true,
@@ -195,7 +196,13 @@ describe('requirements', () => {
     await env.offer('loop', '1.0.0', { requires: [{ component: 'base' }] })
     await env.offer('old', '1.0.0')
     await env.offer('top', '1.0.0', { requires: [{ component: 'old', version: '>=2' }] })
-    await env.declare([{ name: 'base' }, { name: 'loop' }, { name: 'old' }, { name: 'top' }])
+    await env.offer('vague', '1.0.0', { requires: [{ component: 'old', version: 'not a range' }] })
+    const names = ['base', 'loop', 'old', 'top', 'vague']
+    await env.declare(names.map((name) => ({ name })))
+    expect(await env.said('vague')).toBe(
+      'Error InvalidRequirement: requires of ComponentVersion vague-1.0.0: the version "not a range" of component old is no range, ' +
+        'such as >=1.2 <2. Publish a version with a valid one.',
+    )
     expect(await env.said('base')).toContain(
       'Error RequirementCircle: Components require each other: base → loop → base.',
     )
@@ -228,6 +235,32 @@ describe('requirements', () => {
     expect(await env.said('beta')).toContain(
       'Error CrdConflict: CRD tanks.example.com belongs to component alpha, too.',
     )
+  })
+})
+
+describe('conflicts', () => {
+  it('with objects that are there hold back an upgrade; they are left alone, and it goes on when they are gone', async () => {
+    const env = await platformEnvironment()
+    const AppWrapper = resourceOf('example.com/v1', 'AppWrapper', { plural: 'appwrappers', namespaced: true })
+    await env.client.create(crds, crd('AppWrapper'))
+    await env.settle()
+    const metadata = { name: 'job', namespace: 'default' }
+    await env.client.create(AppWrapper, { apiVersion: 'example.com/v1', kind: 'AppWrapper', metadata })
+    const conflicts = [{ apiVersion: 'example.com/v1', kind: 'AppWrapper', message: 'Recreate them as RayClusters.' }]
+    await env.offer('ray', '2.0.0')
+    await env.offer('other', '1.0.0', { conflicts: [{ apiVersion: 'example.com/v1', kind: 'Absent' }] })
+    await env.declare([{ name: 'ray' }, { name: 'other' }])
+    expect((await env.platform()).status?.state).toBe('Ready')
+    await env.publish('ray', '3.0.0', { conflicts })
+    await env.move('ray', '3.0.0')
+    expect(await env.said('ray')).toBe(
+      'Warning ConflictingObjects: Version 3.0.0 cannot run beside objects of AppWrapper of example.com/v1: AppWrapper default/job. ' +
+        'They were left as they are. Recreate them as RayClusters. It goes on by itself when they are gone.',
+    )
+    expect(await env.component('ray')).toMatchObject({ version: '2.0.0', target: '3.0.0' })
+    await env.client.delete(AppWrapper, metadata)
+    await env.settle(60_000)
+    expect(await env.component('ray')).toMatchObject({ state: 'Ready', version: '3.0.0' })
   })
 })
 
@@ -298,6 +331,13 @@ describe('run levels', () => {
     await env.settle(60_000)
     expect(await env.component('high')).toMatchObject({ state: 'Ready' })
     expect(await env.component('low')).toMatchObject({ state: 'Error' })
+    const reason = 'RunLevelTimeoutExceeded'
+    const message = 'Run level 20 was not ready within 10m: low. Higher levels went on without it.'
+    const { status } = await env.platform()
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'RunLevels', reason, message }))
+    expect(status?.runLevels).toMatchObject([{ level: 20, timedOut: true }])
+    const events = (await env.client.list(Event)).items.filter((one) => one['reason'] === reason)
+    expect(events).toEqual([expect.objectContaining({ message })])
   })
 })
 
@@ -335,6 +375,20 @@ describe('maintenance windows', () => {
       '2026-11-18T22:45:00Z',
       true,
       '2026-11-18T23:40:00.001Z',
+    ],
+    [
+      'in the first half of one that is shorter than 20 minutes',
+      window('22:00', '22:10'),
+      '2026-11-18T22:04:00Z',
+      true,
+      '2026-11-18T22:05:00.001Z',
+    ],
+    [
+      'in the second half of it',
+      window('22:00', '22:10'),
+      '2026-11-18T22:06:00Z',
+      false,
+      '2026-11-19T22:00:00.000Z',
     ],
     ['all day', window('00:00', '00:00'), '2026-11-18T12:00:00Z', true, '2026-11-18T23:40:00.001Z'],
   ])('%s', (_, one, now, isOpen, changesAt) => {

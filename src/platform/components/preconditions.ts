@@ -3,8 +3,9 @@
  * Those of one component leave the others alone.
  */
 import { durationToMs, formatTime, parseDuration } from '../../kube/units/duration.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
 import { parseVersion } from '../../render/version/semantic-version.ts'
-import { isVersionInRange } from '../../render/version/version-constraint.ts'
+import { isVersionInRange, parseConstraint } from '../../render/version/version-constraint.ts'
 import type { Requirement } from '../catalogue/component-version.ts'
 import { versionOf } from './component-catalogue.ts'
 import { declaredVersion, installedVersion, presentVersions } from './component-installation.ts'
@@ -27,6 +28,8 @@ export interface ComponentHold {
   /** When it is checked again without an event. */
   readonly afterMs?: number
   readonly isMaintenance?: boolean
+  /** Its Installation stays as it is: what is declared now cannot be written. */
+  readonly keepsInstallation?: boolean
 }
 
 export interface Precondition {
@@ -40,11 +43,13 @@ export const preconditions: readonly Precondition[] = [
   { check: isListed, isLasting: true },
   { check: isAllowed, isLasting: true },
   { check: isPublished, isLasting: true },
+  { check: hasValidValues, isLasting: true },
   { check: isNoDowngrade },
   { check: ownsItsCrds },
   { check: isNotPreinstalled },
   { check: isAcknowledged },
   { check: hasRequirements },
+  { check: hasNoConflicts },
   { check: isItsRunLevel },
   { check: isInMaintenance },
 ]
@@ -89,6 +94,17 @@ function isPublished({
     'VersionNotFound',
     `${why}, which is not published. Published: ${known.join(', ') || 'none'}. Publish the ComponentVersion, or name another one.`,
   )
+}
+
+function hasValidValues({ component, version }: ComponentSituation): ComponentHold | undefined {
+  const isValid = (values: Json | undefined): boolean =>
+    values === undefined || values === null || isJsonObject(values)
+  const place = isValid(component.values)
+    ? `values of ComponentVersion ${version!.metadata.name}`
+    : `values of ${component.name} in spec.components of the Platform`
+  if (isValid(component.values) && isValid(version!.spec.values)) return undefined
+  const message = `${place} is no object. Write name: value pairs, or leave it out. Nothing was changed.`
+  return { ...error('InvalidValues', message), keepsInstallation: true }
 }
 
 /** Pre-releases do not count: `1.2.0-rc.1` to `1.2.0` and back is no downgrade. */
@@ -170,6 +186,24 @@ function hasRequirements(at: ComponentSituation): ComponentHold | undefined {
   return undefined
 }
 
+/** What is there stays, and is named: such as the objects of a component that this one replaces. */
+function hasNoConflicts({ version, installed, objectsOf }: ComponentSituation): ComponentHold | undefined {
+  for (const { apiVersion, kind, message } of version!.spec.conflicts) {
+    const found = objectsOf(apiVersion, kind)
+    if (found.length === 0) continue
+    const more = found.length > 5 ? ` and ${found.length - 5} more` : ''
+    const cure = message ?? 'Delete them.'
+    return {
+      state: installed === undefined ? 'Error' : 'Warning',
+      reason: 'ConflictingObjects',
+      message:
+        `Version ${version!.spec.version} cannot run beside objects of ${kind} of ${apiVersion}: ${found.slice(0, 5).join(', ')}${more}. ` +
+        `They were left as they are. ${cure} It goes on by itself when they are gone.`,
+    }
+  }
+  return undefined
+}
+
 function lacksKind({ kind }: Requirement, { serves }: ComponentSituation): ComponentHold | undefined {
   if (!kind || serves(kind.apiVersion, kind.kind)) return undefined
   const cure = kind.providedBy === undefined ? 'Install its operator' : `Install ${kind.providedBy}`
@@ -183,6 +217,14 @@ function lacksComponent(
   { component: name = '', version: range }: Requirement,
   at: ComponentSituation,
 ): ComponentHold | undefined {
+  if (range !== undefined && !parseConstraint(range)) {
+    const place = `requires of ComponentVersion ${at.version!.metadata.name}`
+    const text = JSON.stringify(range.slice(0, 60))
+    return error(
+      'InvalidRequirement',
+      `${place}: the version ${text} of component ${name} is no range, such as >=1.2 <2. Publish a version with a valid one.`,
+    )
+  }
   const needed = range === undefined ? `component ${name}` : `component ${name} ${range}`
   const entry = wantedComponents(at).find((one) => one.name === name)
   if (!entry || entry.managementState === 'Removed') {
@@ -238,11 +280,8 @@ function requirementCircle(at: ComponentSituation): readonly string[] | undefine
 /** A level that takes too long does not hold the ones above it for ever. */
 function isItsRunLevel(at: ComponentSituation): ComponentHold | undefined {
   const own = levelOf(at.component, at)
-  const timeoutMs = durationToMs(parseDuration(at.spec.runLevelTimeout))
-  for (const { level, waitsFor } of openLevels(at)) {
+  for (const { level, waitsFor, leftMs } of openLevels(at)) {
     if (level >= own) return undefined
-    const since = at.status.runLevels?.find((one) => one.level === level)?.since
-    const leftMs = since === undefined ? timeoutMs : Date.parse(since) + timeoutMs - at.now
     if (leftMs <= 0) continue
     return {
       state: 'Processing',
@@ -254,18 +293,34 @@ function isItsRunLevel(at: ComponentSituation): ComponentHold | undefined {
   return undefined
 }
 
+interface OpenLevel {
+  readonly level: number
+  /** Components that are not ready. */
+  readonly waitsFor: readonly string[]
+  /** How long higher levels wait for it still. */
+  readonly leftMs: number
+  /** No level waits for it. */
+  readonly isHighest: boolean
+}
+
 /** Levels with components that are switched on and not ready, the lowest first. */
-export function openLevels(
-  at: PlatformSituation,
-): readonly { readonly level: number; readonly waitsFor: readonly string[] }[] {
+export function openLevels(at: PlatformSituation): readonly OpenLevel[] {
   const levels = new Map<number, string[]>()
+  const highest = Math.max(...activeComponents(at).map((one) => levelOf(one, at)))
+  const timeoutMs = durationToMs(parseDuration(at.spec.runLevelTimeout))
   for (const component of activeComponents(at)) {
     const installation = at.installations.get(component.name)
     if (installation && isInstallationReady(installation)) continue
     const level = levelOf(component, at)
     levels.set(level, [...(levels.get(level) ?? []), component.name])
   }
-  return [...levels].toSorted(([a], [b]) => a - b).map(([level, waitsFor]) => ({ level, waitsFor }))
+  return [...levels]
+    .toSorted(([a], [b]) => a - b)
+    .map(([level, waitsFor]) => {
+      const since = at.status.runLevels?.find((one) => one.level === level)?.since
+      const leftMs = since === undefined ? timeoutMs : Date.parse(since) + timeoutMs - at.now
+      return { level, waitsFor, leftMs, isHighest: level === highest }
+    })
 }
 
 function levelOf({ name }: PlatformComponent, { catalogue }: PlatformSituation): number {

@@ -97,10 +97,13 @@ async function opened(...facades: readonly Operator[]): Promise<Cluster> {
   return { ...testEnv, facadeWrites, start, restart }
 }
 
+/** The longest that a Kyma may name. */
+const longChannel = 'f'.repeat(32)
+
 async function publish({ client }: TestEnvironment, name: string, annotations: Record<string, string> = {}) {
   const text = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\n`
   const version = { component: name, version: '1.0.0', source: { manifests: { text } } }
-  const channels = ['stable', 'regular', 'fast'].map((channel) => ({ name: channel, version: '1.0.0' }))
+  const channels = ['stable', 'regular', longChannel].map((channel) => ({ name: channel, version: '1.0.0' }))
   const of = (kind: string, id: string, spec: JsonObject): UntypedObject => ({
     apiVersion,
     kind,
@@ -279,7 +282,7 @@ describe('a Kyma', () => {
     await apply(
       testEnv,
       Kyma,
-      kyma('[{ name: keda, customResourcePolicy: Ignore }, { name: serverless, channel: fast }]'),
+      kyma(`[{ name: keda, customResourcePolicy: Ignore }, { name: serverless, channel: ${longChannel} }]`),
     )
     await settle(testEnv)
     expect(await installed(testEnv)).toEqual(expect.arrayContaining(['keda', 'serverless']))
@@ -289,7 +292,7 @@ describe('a Kyma', () => {
       activeChannel: 'regular',
       modules: [
         { name: 'keda', channel: 'regular', version: '1.0.0', state: 'Ready' },
-        { name: 'serverless', channel: 'fast', version: '1.0.0', state: 'Ready' },
+        { name: 'serverless', channel: longChannel, version: '1.0.0', state: 'Ready' },
       ],
       lastOperation: { operation: 'All modules are ready.' },
     })

@@ -45,7 +45,7 @@ export interface ModuleStatus {
 
 interface KymaKind extends TypedResource<KymaObject>, Pick<Kind, 'definition' | 'crd'> {}
 
-const channel = string({ pattern: '^[a-z]+$', minLength: 3, maxLength: 31 })
+const channel = string({ pattern: '^[a-z]+$', minLength: 3, maxLength: 32 })
 const states = ['Ready', 'Processing', 'Warning', 'Error', 'Deleting'] as const
 
 export const Kyma: KymaKind = defineKind({

@@ -2,6 +2,7 @@
 import type { ConditionUpdate } from '../../kube/meta/condition.ts'
 import type { WithheldField } from '../../operator/dependent/shared-fields.ts'
 import type { ComponentObject } from '../catalogue/component.ts'
+import { mandatoryReason } from '../components/component-report.ts'
 import type { ComponentReport, ComponentState, PlatformObject } from '../components/platform.ts'
 import type { ComponentWish, FacadeWishes } from './component-wish.ts'
 
@@ -33,7 +34,8 @@ export function wishReports(
       return { wish, state: 'Warning', reason: conflictReason, message, report }
     }
     const isObserved = platform?.status?.observedGeneration === platform?.metadata.generation
-    const isSame = report?.managementState === (isAdopted ? 'Adopt' : wish.managementState)
+    const isSame =
+      report?.managementState === (isAdopted ? 'Adopt' : wish.managementState) || report?.reason === mandatoryReason
     if (!report || !isObserved || !isSame) {
       return { wish, state: 'Processing', reason: 'Waiting', message: waitingMessage(platform), report }
     }
