@@ -125,6 +125,10 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   check?(context: LiveContext<CR, Config>): void | Promise<void>
   /** The status beside the standard conditions and `observedGeneration`. Undefined: it stays as it is. */
   status?(context: ReportContext<CR, Config>): StatusReport<CR> | undefined | Promise<StatusReport<CR> | undefined>
+  /** The status while the CR is being deleted: what is left, and what it waits for. @default it stays as it is */
+  deletionStatus?(
+    context: ReportContext<CR, Config>,
+  ): StatusReport<CR> | undefined | Promise<StatusReport<CR> | undefined>
   /** CRFinalizer: cleans up effects outside the garbage collector's reach. Runs again until it returns `done`. */
   finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
   /** The application that a CR represents, with a life cycle of its own. */
@@ -187,6 +191,7 @@ const controllerOptionNames: OptionNames<ControllerOptions<KubeObject>> = {
   tasks: true,
   check: true,
   status: true,
+  deletionStatus: true,
   finalize: true,
   application: true,
   reconcile: true,

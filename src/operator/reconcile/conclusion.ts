@@ -18,7 +18,11 @@ import type { Conclusion } from './situation.ts'
 /** SuccessManager. */
 export async function reportConclusion(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
-  if (run.isFinalizing) return
+  if (run.isFinalizing) {
+    const left = options.deletionStatus && (await run.author(() => options.deletionStatus?.(reportContext(run))))
+    if (left) takeReport(run, left)
+    return
+  }
   const reported = options.status && (await run.author(() => options.status?.(reportContext(run))))
   if (reported) takeReport(run, reported)
   if (!options.status) run.report ??= {}

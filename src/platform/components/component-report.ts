@@ -2,6 +2,7 @@
 import { type Condition, findCondition } from '../../kube/meta/condition.ts'
 import { operatorErrors } from '../../operator/errors.ts'
 import type { InstallationObject } from '../installation/installation.ts'
+import { breakGlassAnnotation, breakGlassReason } from '../installation/object-annotations.ts'
 import type { ComponentDecision } from './component-decision.ts'
 import { publishedCrds } from './component-catalogue.ts'
 import { installedVersion } from './component-installation.ts'
@@ -26,18 +27,29 @@ export function componentReport(decision: ComponentDecision, situation: Platform
   const version = installation && installedVersion(installation)
   const { isMaintenance = false } = hold ?? {}
   const released = managementState === 'Unmanaged' ? releasedKinds(name, situation) : []
+  const breakGlass = installation && breakGlassReason(installation.metadata)?.slice(0, longestReason).toWellFormed()
   const isMandatory = situation.catalogue.components.get(name)?.spec.mandatory !== undefined
   return {
     name,
     managementState,
-    ...withOverridden(judge(decision, installation, situation), name, situation),
+    ...withBreakGlass(withOverridden(judge(decision, installation, situation), name, situation), breakGlass),
     ...(channel !== undefined && component.version === undefined && !isMandatory && { channel }),
     ...(version !== undefined && { version }),
     ...(target !== undefined && target !== version && { target }),
     ...(isMaintenance && { maintenance: true }),
     ...(released.length > 0 && { released }),
+    ...(breakGlass !== undefined && { breakGlass }),
     ...(installation && { installation: `${installation.metadata.namespace}/${name}` }),
   }
+}
+
+/** An annotation may have much more. */
+const longestReason = 256
+
+function withBreakGlass(judgement: Judgement, breakGlass: string | undefined): Judgement {
+  if (breakGlass === undefined || judgement.state !== 'Ready') return judgement
+  const message = `Its Installation may be deleted by hand (${breakGlass}) until the annotation ${breakGlassAnnotation} is removed.`
+  return { state: 'Warning', reason: 'BreakGlass', message }
 }
 
 /** The reason of a mandatory component whose entry asks for something else. */
@@ -134,7 +146,27 @@ function judgeInstallation(installation: InstallationObject | undefined): Judgem
   return { state: 'Processing', reason: ready.reason, message: said(ready) }
 }
 
-function removalMessage({ status }: InstallationObject): string {
+/** Of a component whose Platform is being deleted. */
+export function leavingReport(
+  installation: InstallationObject,
+): Pick<ComponentReport, 'state' | 'reason' | 'message' | 'version' | 'installation'> {
+  const { name, namespace } = installation.metadata
+  const version = installedVersion(installation)
+  return {
+    state: 'Deleting',
+    reason: 'Removing',
+    message: removalMessage(installation),
+    ...(version !== undefined && { version }),
+    installation: `${namespace}/${name}`,
+  }
+}
+
+function removalMessage({ status, metadata }: InstallationObject): string {
+  if (metadata.deletionTimestamp !== undefined) {
+    // What its finalizer waits for.
+    const waiting = findCondition(status?.conditions, 'Reconciled')
+    return waiting?.status === 'False' ? waiting.message : 'Its objects are being deleted.'
+  }
   const ready = findCondition(status?.conditions, 'Ready')
   const { leaving = [] } = status ?? {}
   if (leaving.length > 0) return `Still being deleted: ${leaving.slice(0, 5).join(', ')}.`

@@ -117,7 +117,8 @@ describe('a component', () => {
     await env.client.patch(Installation, system('queue'), { spec: wrong }, { type: 'merge', fieldManager: 'kubectl' })
     await env.settle(60_000)
     expect(await env.client.get(ConfigMap, system('queue'))).toMatchObject({ data: { key: '1.0.0' } })
-    await env.client.delete(Installation, system('queue'))
+    const { uid = '' } = (await env.client.get(Installation, system('queue'))).metadata
+    await env.client.delete(Installation, system('queue'), { preconditions: { uid } })
     await env.settle(60_000)
     expect(await env.component('queue')).toMatchObject({ state: 'Ready' })
     expect(await env.client.get(ConfigMap, system('queue'))).toMatchObject({ data: { key: '1.0.0' } })

@@ -12,20 +12,20 @@ import type { EmbeddedObject, EmbeddedSet, EmbeddingContext } from '../../operat
 import { Component } from '../catalogue/component.ts'
 import { componentLabel } from '../catalogue/component-controller.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
-import { objectPlace } from '../installation/holder.ts'
+import { objectPlace, platformLabel } from '../installation/holder.ts'
 import { Installation } from '../installation/installation.ts'
 import { checkDuration } from '../installation/report.ts'
 import { protectionKinds, protectionObjects } from '../protection/protection-policy.ts'
 import { catalogueOf, versionOf } from './component-catalogue.ts'
 import { type ComponentDecision, decideComponents } from './component-decision.ts'
 import { changedInstallation, componentInstallation, presentVersions } from './component-installation.ts'
-import { componentReport, conditionType, platformState } from './component-report.ts'
+import { componentReport, conditionType, leavingReport, platformState } from './component-report.ts'
 import { openLevels } from './preconditions.ts'
-import { Platform, type PlatformObject, type RunLevel } from './platform.ts'
+import { type ComponentReport, Platform, type PlatformObject, type RunLevel } from './platform.ts'
 import { isUninstalled, type PlatformSituation, targetVersion, wantedComponents } from './platform-situation.ts'
 import { helmSecrets, preinstalledOn } from './preinstalled-traces.ts'
 
-const platformLabel = 'platform.muster.dev/platform'
+type ReportedCondition = NonNullable<StatusReport<PlatformObject>['conditions']>[number]
 
 /** What one reconcile has decided. */
 interface Outcome {
@@ -44,7 +44,10 @@ export function platformController(): Controller<PlatformObject> {
       label: platformLabel,
       async objects(context) {
         const situation = await situationOf(context)
-        if (context.isFinalizing) return removed(context, situation)
+        if (context.isFinalizing) {
+          outcomes.set(context.cr, { situation, decisions: [] })
+          return removed(context, situation)
+        }
         const decisions = decideComponents(situation)
         outcomes.set(context.cr, { situation, decisions })
         return await installed(context, situation, decisions)
@@ -54,6 +57,11 @@ export function platformController(): Controller<PlatformObject> {
       const outcome = outcomes.get(context.cr)
       outcomes.delete(context.cr)
       return outcome && platformReport(context, outcome)
+    },
+    deletionStatus({ cr }) {
+      const outcome = outcomes.get(cr)
+      outcomes.delete(cr)
+      return outcome && deletionReport(outcome.situation)
     },
   })
 }
@@ -206,8 +214,15 @@ function platformReport(
   context: ReportContext<PlatformObject>,
   { situation, decisions }: Outcome,
 ): StatusReport<PlatformObject> {
+  const { status } = situation
   const components = decisions.map((decision) => componentReport(decision, situation))
   const state = platformState(components)
+  for (const { name, breakGlass, installation } of components) {
+    const before = status.components?.find((one) => one.name === name)?.breakGlass
+    if (breakGlass === undefined || breakGlass === before) continue
+    const message = `Installation ${installation} was taken out of protection: ${breakGlass}`
+    context.event({ type: 'Warning', reason: 'BreakGlass', message })
+  }
   for (const { hold } of decisions) if (hold?.afterMs !== undefined) context.requeueAfter(hold.afterMs)
   const { runLevels, ofRunLevels } = runLevelReport(context, situation)
   const pending = components.filter(
@@ -219,12 +234,7 @@ function platformReport(
     components,
     ...(runLevels.length > 0 && { runLevels }),
     conditions: [
-      ...components.map(({ name, state: own, reason, message }) => ({
-        type: conditionType(name),
-        status: own === 'Ready' || own === 'Unmanaged' ? ('True' as const) : ('False' as const),
-        reason,
-        message,
-      })),
+      ...components.map(componentCondition),
       ...ofRunLevels,
       {
         type: 'Ready',
@@ -236,13 +246,33 @@ function platformReport(
   }
 }
 
+function componentCondition({ name, state, reason, message }: ComponentReport): ReportedCondition {
+  const status = state === 'Ready' || state === 'Unmanaged' ? 'True' : 'False'
+  return { type: conditionType(name), status, reason, message }
+}
+
+/** Of a Platform that is being deleted: the components that are still there, and what they wait for. */
+function deletionReport({ spec, installations }: PlatformSituation): StatusReport<PlatformObject> {
+  const components = [...installations].map(([name, installation]): ComponentReport => {
+    const { managementState = 'Managed' } = spec.components.find((one) => one.name === name) ?? {}
+    return { name, managementState, ...leavingReport(installation) }
+  })
+  const [first] = components
+  const message = first ? summary(components, first) : 'All components are removed.'
+  return {
+    state: 'Deleting',
+    components,
+    conditions: [...components.map(componentCondition), { type: 'Ready', status: 'False', reason: 'Deleting', message }],
+  }
+}
+
 /** Levels that are waited for; that higher ones went on without a level is a condition, and an Event when it happens. */
 function runLevelReport(
   { event }: ReportContext<PlatformObject>,
   { now, status, spec, ...rest }: PlatformSituation,
 ): {
   readonly runLevels: readonly RunLevel[]
-  readonly ofRunLevels: NonNullable<StatusReport<PlatformObject>['conditions']>
+  readonly ofRunLevels: readonly ReportedCondition[]
 } {
   const open = openLevels({ now, status, spec, ...rest })
   const passed: string[] = []

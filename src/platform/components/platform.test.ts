@@ -8,6 +8,7 @@ import {
 } from '../../../test/platform-environment.ts'
 import { ConfigMap, Deployment } from '../../kube/kinds.ts'
 import type { JsonObject } from '../../kube/json.ts'
+import { findCondition } from '../../kube/meta/condition.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
 import { Component } from '../catalogue/component.ts'
@@ -370,13 +371,25 @@ describe('the Platform itself', () => {
     await expect(env.change({ namespace: 'elsewhere' })).rejects.toThrow('all components would be installed anew')
   })
 
-  it('takes its components with it, those that require others first', async () => {
+  it('takes its components with it, those that require others first, and says what it waits for', async () => {
     const env = await platformEnvironment()
-    await env.offer('base', '1.0.0')
+    await env.offer('base', '1.0.0', {}, configMapText('base', '1') + crdText('Tank'))
     await env.offer('top', '1.0.0', { requires: [{ component: 'base' }] })
     await env.declare([{ name: 'top' }, { name: 'base' }])
     expect((await env.platform()).status?.state).toBe('Ready')
+    await env.client.create(Tank, tank('mine'))
     await env.client.delete(Platform, { name: 'default' })
+    await env.settle(60_000)
+    const { status } = await env.platform()
+    expect(status).toMatchObject({ state: 'Deleting', components: [{ name: 'base', state: 'Deleting' }] })
+    for (const type of ['BaseReady', 'Ready']) {
+      const { message } = findCondition(status?.conditions, type) ?? {}
+      expect(message).toContain('Objects of users would be deleted with their CRD: Tank default/mine.')
+    }
+    const { length } = env.writes
+    await env.clock.advance(600_000)
+    expect(env.writes.slice(length)).toEqual([])
+    await env.client.delete(Tank, { name: 'mine', namespace: 'default' })
     await env.settle(60_000)
     await expect(env.platform()).rejects.toThrow('not found')
     expect((await env.client.list(Installation)).items).toEqual([])

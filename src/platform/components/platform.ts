@@ -77,6 +77,8 @@ export interface ComponentReport {
   readonly maintenance?: boolean
   /** Of a component that became Unmanaged: the kinds of the objects that were let go. */
   readonly released?: readonly { readonly group: string; readonly version: string; readonly kind: string }[]
+  /** Why its Installation may be deleted by hand. */
+  readonly breakGlass?: string
   /** `muster-system/queue` */
   readonly installation?: string
 }
@@ -175,6 +177,7 @@ export const Platform: PlatformKind = defineKind({
           message: string(),
           maintenance: optional(boolean()),
           released: optional(list(object({ group: string(), version: string(), kind: string() }))),
+          breakGlass: optional(string()),
           installation: optional(string()),
         }),
         { sharedBy: ['name'] },

@@ -4,6 +4,7 @@ import { seededRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { ConfigMap } from '../../kube/kinds.ts'
 import type { JsonObject } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { resourceOf } from '../../kube/typed-resource.ts'
 import { openTestEnvironment, type TestEnvironment } from '../../manager/testing/test-environment.ts'
@@ -60,13 +61,16 @@ const actions = async ({ client }: TestEnvironment): Promise<unknown> =>
 describe('a Platform protects what it has installed', () => {
   it('as it is told, and no longer when it is deleted', async () => {
     const testEnv = await opened()
-    expect(await actions(testEnv)).toEqual([['Deny']])
+    expect(await actions(testEnv)).toEqual([['Deny'], ['Deny']])
     await expect(edit(testEnv, { data: { key: 'y' } })).rejects.toThrow(
       'is managed by Installation muster-system/queue',
     )
     await expect(testEnv.client.delete(ConfigMap, at)).rejects.toThrow('is not to be deleted by hand')
     await change(testEnv, { protection: 'Warn' })
-    expect(await actions(testEnv)).toEqual([['Warn', 'Audit']])
+    expect(await actions(testEnv)).toEqual([
+      ['Warn', 'Audit'],
+      ['Warn', 'Audit'],
+    ])
     await edit(testEnv, { data: { key: 'y' } })
     await testEnv.settle(60_000)
     expect((await testEnv.client.get(ConfigMap, at)).data).toEqual({ key: 'x' })
@@ -80,15 +84,25 @@ describe('a Platform protects what it has installed', () => {
     await expect(testEnv.client.get(ConfigMap, at)).rejects.toThrow('not found')
   })
 
-  it('also while its process is away, without keeping an Installation from being deleted', async () => {
+  it('also while its process is away, and its Installations from being deleted', async () => {
     const testEnv = await opened()
     await testEnv.stop()
     await expect(edit(testEnv, { data: { key: 'y' } })).rejects.toThrow('is managed by Installation')
-    await testEnv.client.delete(Installation, at)
+    await expect(testEnv.client.delete(Installation, at)).rejects.toThrow(
+      'Installation muster-system/queue belongs to a Platform and is not to be deleted by hand.',
+    )
+    const annotations = { 'platform.muster.dev/break-glass': 'incident 12' }
+    await testEnv.client.patch(Installation, at, { metadata: { annotations } }, { type: 'merge' })
     await testEnv.start()
+    await testEnv.settle(60_000)
+    expect(await state(testEnv)).toMatchObject(['Warning', { reason: 'BreakGlass', breakGlass: 'incident 12' }])
+    await testEnv.client.delete(Installation, at)
     await testEnv.settle(60_000)
     // It is wanted, so it is installed again.
     expect(await state(testEnv)).toMatchObject(['Ready', { state: 'Ready' }])
+    const events = (await testEnv.client.list(resourceOf('v1', 'Event'))).items.map((one) => asJson(one))
+    const message = 'Installation muster-system/queue was taken out of protection: incident 12'
+    expect(events.filter(({ reason }) => reason === 'BreakGlass')).toMatchObject([{ message, count: 1 }])
   })
 
   it('and names objects that were taken out of protection', async () => {
@@ -131,8 +145,9 @@ describe('a component that becomes Unmanaged', () => {
     const testEnv = await opened()
     const { metadata } = await testEnv.client.get(ConfigMap, at)
     await testEnv.stop()
-    await testEnv.client.patch(Installation, at, { spec: { deletion: 'orphan' } }, { type: 'merge' })
-    await testEnv.client.delete(Installation, at)
+    const orphaned = { spec: { deletion: 'orphan' } }
+    const { uid = '' } = (await testEnv.client.patch(Installation, at, orphaned, { type: 'merge' })).metadata
+    await testEnv.client.delete(Installation, at, { preconditions: { uid } })
     await testEnv.start()
     await testEnv.settle(60_000)
     expect(await state(testEnv)).toMatchObject(['Ready', { state: 'Ready' }])

@@ -89,6 +89,23 @@ describe('an object with the annotation of an emergency', () => {
     await expect(testEnv.client.get(ConfigMap, at('b'))).rejects.toThrow('not found')
   })
 
+  it('or with that of an object that is left to people for good is recorded, too', async () => {
+    const testEnv = await installed()
+    const managed = (value: string | null) => ({ metadata: { annotations: { 'platform.muster.dev/managed': value } } })
+    await edit(testEnv, managed('false'))
+    await edit(testEnv, { data: { key: 'mine' } })
+    await testEnv.settle(60_000)
+    expect(await key(testEnv)).toBe('mine')
+    const found = await status(testEnv)
+    const reason = 'platform.muster.dev/managed: "false"'
+    expect(found.breakGlass).toMatchObject([{ object: 'ConfigMap default/a', reason }])
+    expect(condition(found, 'BreakGlass')).toBeUndefined()
+    expect(await recorded(testEnv)).toEqual([[`ConfigMap default/a was taken out of protection: ${reason}`, 1]])
+    await edit(testEnv, managed(null))
+    await testEnv.settle(60_000)
+    expect(await key(testEnv)).toBe('x')
+  })
+
   it('is created again when it is deleted', async () => {
     const testEnv = await installed()
     await open(testEnv, 'incident 14')

@@ -1,15 +1,18 @@
-/** Objects that people have taken out of the protection, by an annotation with a reason: which, why, and since when. */
+/** Objects that people have taken out of the protection, by an annotation, with a reason in an emergency: which, why, and since when. */
 import { formatTime } from '../../kube/units/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ReportContext, StatusReport } from '../../operator/controller.ts'
 import { objectPlace } from './holder.ts'
 import type { InstallationObject, InstallationStatus } from './installation.ts'
-import { breakGlassAnnotation, breakGlassReason } from './object-annotations.ts'
+import { breakGlassAnnotation, breakGlassReason, isLeftToPeople, managedAnnotation } from './object-annotations.ts'
 
 type BreakGlassEntry = NonNullable<InstallationStatus['breakGlass']>[number]
 
-/** An object with the annotation, and the reason in it. */
+/** An object with one of the annotations, and the reason in it. */
 export type OpenedObject = Pick<BreakGlassEntry, 'object' | 'reason'>
+
+/** The reason of an object that is left to people for good, which is no emergency: it is recorded, and no condition. */
+const forGood = `${managedAnnotation}: "false"`
 
 /** An annotation may have much more. */
 const longestReason = 256
@@ -18,7 +21,7 @@ const mostListed = 50
 
 export function openedObjects(objects: readonly UntypedObject[]): readonly OpenedObject[] {
   const opened = objects.flatMap((object) => {
-    const reason = breakGlassReason(object.metadata)
+    const reason = breakGlassReason(object.metadata) ?? (isLeftToPeople(object) ? forGood : undefined)
     const place = objectPlace({ kind: object.kind, ...object.metadata })
     return reason === undefined ? [] : [{ object: place, reason: reason.slice(0, longestReason).toWellFormed() }]
   })
@@ -42,8 +45,10 @@ export function breakGlassReport(
     }
     return { object, reason, since: before?.since ?? formatTime(now) }
   })
-  const named = listed.slice(0, 5).map(({ object, reason, since }) => `${object} since ${since}: ${reason}`)
-  const more = opened.length > named.length ? ` (and ${opened.length - named.length} more)` : ''
+  const urgent = listed.filter(({ reason }) => reason !== forGood)
+  if (urgent.length === 0) return { breakGlass: listed, conditions: [] }
+  const named = urgent.slice(0, 5).map(({ object, reason, since }) => `${object} since ${since}: ${reason}`)
+  const more = urgent.length > named.length ? ` (and ${urgent.length - named.length} more)` : ''
   return {
     breakGlass: listed,
     conditions: [

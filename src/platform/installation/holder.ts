@@ -6,6 +6,9 @@ export const platformName = 'muster-platform'
 
 export const holderLabel = 'platform.muster.dev/installation'
 
+/** On an Installation of a Platform, with the name of that. */
+export const platformLabel = 'platform.muster.dev/platform'
+
 /** On an object that an Installation has let go, with the name of that: it may be taken back. */
 export const releasedAnnotation = 'platform.muster.dev/released-by'
 

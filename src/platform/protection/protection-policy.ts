@@ -8,7 +8,7 @@
  */
 import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { holderLabel, platformName } from '../installation/holder.ts'
+import { holderLabel, platformLabel, platformName } from '../installation/holder.ts'
 import { breakGlassAnnotation, createOnce, managedAnnotation, policyAnnotation } from '../installation/object-annotations.ts'
 
 /** `Off` has no objects. */
@@ -21,10 +21,15 @@ export const protectionKinds: readonly GroupVersionKind[] = [
   { group, version: 'v1', kind: 'ValidatingAdmissionPolicyBinding' },
 ]
 
-const name = 'protection.platform.muster.dev'
+const objectsName = 'protection.platform.muster.dev'
+const installationsName = 'installations.protection.platform.muster.dev'
 
-/** The policy and its binding. */
+/** A policy and its binding for installed objects, and then for the Installations of a Platform. */
 export function protectionObjects(mode: ProtectionMode): readonly UntypedObject[] {
+  return [...boundPolicy(objectsName, policySpec(), mode), ...boundPolicy(installationsName, installationsSpec(), mode)]
+}
+
+function boundPolicy(name: string, spec: UntypedObject[string], mode: ProtectionMode): readonly UntypedObject[] {
   const [policy, binding] = protectionKinds.map(({ kind }) => ({
     apiVersion: `${group}/v1`,
     kind,
@@ -32,7 +37,7 @@ export function protectionObjects(mode: ProtectionMode): readonly UntypedObject[
   }))
   const validationActions = mode === 'Deny' ? ['Deny'] : ['Warn', 'Audit']
   return [
-    { ...policy!, spec: policySpec() },
+    { ...policy!, spec },
     { ...binding!, spec: { policyName: name, validationActions } },
   ]
 }
@@ -55,10 +60,7 @@ function policySpec(): UntypedObject[string] {
         rule(['platform.muster.dev'], ['*']),
       ],
     },
-    matchConditions: [
-      { name: 'people', expression: `!(${isMachine})` },
-      { name: 'not-by-muster', expression: `!(${isMuster})` },
-    ],
+    matchConditions: peopleOnly,
     variables,
     validations: [
       validation(
@@ -73,6 +75,29 @@ function policySpec(): UntypedObject[string] {
         "request.operation != 'UPDATE' || variables.isOpen || variables.isOfUsers || variables.isSame || variables.isUsersChange",
         'is not to be edited by hand, but for its labels and annotations, and the replicas and resources of workloads',
       ),
+    ],
+  }
+}
+
+/** The Platform corrects edits of its Installations by itself; a deletion takes the objects with it. */
+function installationsSpec(): UntypedObject[string] {
+  return {
+    failurePolicy: 'Ignore',
+    matchConstraints: {
+      objectSelector: { matchExpressions: [{ key: platformLabel, operator: 'Exists' }] },
+      resourceRules: [rule(['platform.muster.dev'], ['installations'], ['DELETE'])],
+    },
+    matchConditions: peopleOnly,
+    validations: [
+      {
+        expression: `${valueOf('oldObject', 'annotations', breakGlassAnnotation)} != ''`,
+        reason: 'Forbidden',
+        message: 'It belongs to a Platform and is not to be deleted by hand.',
+        messageExpression:
+          `'Installation ' + oldObject.metadata.namespace + '/' + oldObject.metadata.name + ' belongs to a Platform and is not to be deleted by hand.` +
+          ` Change managementState of the component of its name in the Platform. In an emergency: kubectl annotate installations.platform.muster.dev -n '` +
+          ` + oldObject.metadata.namespace + ' ' + oldObject.metadata.name + ' ${breakGlassAnnotation}=REASON permits it.'`,
+      },
     ],
   }
 }
@@ -98,6 +123,11 @@ const isMuster =
   "request.operation == 'DELETE'" +
   ' ? has(request.options.preconditions) && has(request.options.preconditions.uid)' +
   ` : has(request.options.fieldManager) && request.options.fieldManager == '${platformName}'`
+
+const peopleOnly = [
+  { name: 'people', expression: `!(${isMachine})` },
+  { name: 'not-by-muster', expression: `!(${isMuster})` },
+]
 
 /** The value of an annotation or a label; empty if there is none. */
 function valueOf(object: string, field: 'labels' | 'annotations', key: string): string {
