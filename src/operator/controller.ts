@@ -63,6 +63,8 @@ export interface ReportContext<CR extends KubeObject, Config = unknown> extends 
   requeueAfter(this: void, ms: number): void
   /** An Event on the CR. Changes and failures have theirs already; equal ones are counted, not repeated. */
   event(this: void, event: EventDraft): void
+  /** A number of the CR, for the metric `muster_object_value`: such as `components_unmanaged`. It ends with the CR. */
+  gauge(this: void, name: string, value: number): void
 }
 
 /** The author's part of the status. Conditions beside the standard ones belong here, too. */

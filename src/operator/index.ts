@@ -61,7 +61,13 @@ export type {
   EmbeddingContext,
   Pruning,
 } from './embedded/embedded-set.ts'
-export type { HeldAllOptions, HeldObjects, HeldPage, HeldPageOptions, HeldReadOptions } from './embedded/held-objects.ts'
+export type {
+  HeldAllOptions,
+  HeldObjects,
+  HeldPage,
+  HeldPageOptions,
+  HeldReadOptions,
+} from './embedded/held-objects.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
 export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
 export type { LiveCommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'

@@ -71,6 +71,8 @@ export interface Ledger {
   readonly requeueAfterMs?: number
   /** Events of the author, beside those for changes and failures. */
   readonly events?: readonly EventDraft[]
+  /** Numbers that the author reports of the CR, by name: a metric. */
+  readonly gauges?: ReadonlyMap<string, number>
   /** The cost of the run, if it was measured. */
   readonly effort?: Effort
 }

@@ -55,6 +55,18 @@ describe('metrics', () => {
     expect(text).toContain('reconcile_time_seconds_count{controller="cache/memcached"} 3\n')
   })
 
+  it('show the numbers that a controller reports of an object, until it is gone', () => {
+    const metrics = createMetrics()
+    const line = 'muster_object_value{controller="cache/memcached",object="default/m",name="waiting"}'
+    metrics.count({ ...ledger, gauges: new Map([['waiting', 2]]) }, 1)
+    metrics.count(ledger, 1)
+    expect(metrics.render()).toContain(`${line} 2\n`)
+    metrics.count({ ...ledger, gauges: new Map([['waiting', 0]]) }, 1)
+    expect(metrics.render()).toContain(`${line} 0\n`)
+    metrics.count({ ...ledger, entries: [{ step: 'CRFinalizer', subject: 'cr', operation: 'finalizerRemoved' }] }, 1)
+    expect(metrics.render()).not.toContain(line)
+  })
+
   it('count timeouts: of a step, or of the whole reconcile of an isolated operator', () => {
     const metrics = createMetrics()
     for (const reason of ['StepTimeout', 'ReconcileTimeout', 'RequestTimeout'])

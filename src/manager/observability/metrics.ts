@@ -77,6 +77,7 @@ const counted = {
   muster_operations_total: ['counter', ['controller', 'operation'], 'What reconciles did, by operation.'],
   muster_failures_total: ['counter', ['controller', 'step', 'reason'], 'What failed, by step and reason.'],
   muster_findings_total: ['counter', ['controller', 'kind'], 'Hot loops, conflicts and undeclared access.'],
+  muster_object_value: ['gauge', ['controller', 'object', 'name'], 'Numbers that a controller reports of its objects.'],
   muster_task_time_seconds: ['histogram', ['task', 'result'], 'How long attempts of tasks took.'],
   muster_leader_changes_total: ['counter', ['name'], 'Changes of the holder of the Lease, as this replica saw them.'],
   muster_config_reloads_total: ['counter', ['result'], 'Changes of the configuration that were applied or rejected.'],
@@ -151,10 +152,28 @@ export function createMetrics(): Metrics {
     series.spread.counts[bucket < 0 ? buckets.length : bucket]!++
   }
 
+  /** Those of an object that reports others, or none since it is gone, end. */
+  const setValues = (labels: MetricLabels, values: ReadonlyMap<string, number>): void => {
+    const name = 'muster_object_value'
+    const known = families.get(name)
+    for (const [key, series] of known ?? []) {
+      const isSame =
+        series.labels['controller'] === labels['controller'] && series.labels['object'] === labels['object']
+      if (isSame && !values.has(series.labels['name'] ?? '')) known!.delete(key)
+    }
+    for (const [value, amount] of values) {
+      const series = seriesOf(name, { ...labels, name: value })
+      if (series) series.amount = amount
+      else add('muster_metrics_dropped_total', { family: name })
+    }
+  }
+
   return {
     count(ledger, tookMs) {
-      const { operator, controller, failure, requeueAfterMs } = ledger
+      const { operator, controller, failure, requeueAfterMs, gauges: values, entries, key } = ledger
       const labels = { controller: `${operator}/${controller}` }
+      const isGone = entries.some(({ operation }) => operation === 'finalizerRemoved')
+      if (values || isGone) setValues({ ...labels, object: key }, isGone ? new Map() : values!)
       const result = failure && !failure.gaveUp ? 'error' : requeueAfterMs === undefined ? 'success' : 'requeue_after'
       add('controller_runtime_reconcile_total', { ...labels, result })
       if (failure && !failure.gaveUp) add('controller_runtime_reconcile_errors_total', labels)

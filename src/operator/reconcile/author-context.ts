@@ -23,6 +23,7 @@ export function reportContext({ context, entries, embedded, journal }: Reconcile
     embedded,
     requeueAfter: (ms) => journal.requeue(ms),
     event: (draft) => journal.event(draft),
+    gauge: (name, value) => journal.gauge(name, value),
   }
 }
 

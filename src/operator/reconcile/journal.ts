@@ -34,6 +34,7 @@ export class StepJournal {
   readonly #stepsAt: number[] = []
   readonly #entries: LedgerEntry[] = []
   readonly #events: EventDraft[] = []
+  readonly #gauges = new Map<string, number>()
   #failure: ReconcileFailure | undefined
   #stepFailure: ReconcileFailure | undefined
   #transientFailure: ReconcileFailure | undefined
@@ -92,6 +93,13 @@ export class StepJournal {
     this.#events.push({ type, reason, message: this.#secrets.hide(message) })
   }
 
+  gauge(name: string, value: number): void {
+    if (!Number.isFinite(value)) {
+      throw new MusterError(operatorErrors.InvalidController, `${this.here}: the gauge ${name} is ${value}.`)
+    }
+    this.#gauges.set(name, value)
+  }
+
   /** Requeues after this time at the latest. */
   requeue(ms: number): void {
     if (Number.isNaN(ms)) {
@@ -127,7 +135,7 @@ export class StepJournal {
   /** The journal's part of the ledger. */
   ledgerPart(): Pick<
     Ledger,
-    'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'isSuspended' | 'requeueAfterMs' | 'events'
+    'path' | 'entries' | 'stepsAt' | 'failure' | 'waiting' | 'isSuspended' | 'requeueAfterMs' | 'events' | 'gauges'
   > {
     return {
       path: [...this.#path],
@@ -137,6 +145,7 @@ export class StepJournal {
       ...(this.waiting !== undefined && { waiting: this.#secrets.hide(this.waiting) }),
       ...(this.suspension && { isSuspended: true }),
       ...(this.#events.length > 0 && { events: [...this.#events] }),
+      ...(this.#gauges.size > 0 && { gauges: new Map(this.#gauges) }),
       ...(this.#requeueAfterMs !== undefined && { requeueAfterMs: this.#requeueAfterMs }),
     }
   }

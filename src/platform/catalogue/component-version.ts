@@ -41,7 +41,7 @@ export interface Requirement {
 }
 
 /** Objects of a kind that it cannot run beside. */
-export interface ComponentConflict {
+interface ComponentConflict {
   readonly apiVersion: string
   readonly kind: string
   /** What to do about them. */
@@ -87,7 +87,8 @@ export const ComponentVersion: ComponentVersionKind = defineKind({
       rule:
         '!(has(self.spec.source.manifests) && has(self.spec.source.manifests.configMapRef)) && ' +
         '!(has(self.spec.source.kustomize) && has(self.spec.source.kustomize.configMapRef))',
-      message: 'a ComponentVersion is immutable, and a ConfigMap is not: put the files into its source, or into an artifact',
+      message:
+        'a ComponentVersion is immutable, and a ConfigMap is not: put the files into its source, or into an artifact',
     },
   ],
   spec: {
@@ -131,7 +132,8 @@ export const ComponentVersion: ComponentVersionKind = defineKind({
       {
         default: [],
         maxItems: 30,
-        description: 'kinds whose objects keep it from being installed or upgraded, such as those of a component that it replaces',
+        description:
+          'kinds whose objects keep it from being installed or upgraded, such as those of a component that it replaces',
       },
     ),
     crds: list(string({ maxLength: 253 }), {

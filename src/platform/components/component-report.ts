@@ -62,7 +62,9 @@ function withOverridden(judgement: Judgement, name: string, { spec, catalogue }:
   if (!entry || !listed?.mandatory || metadata?.deletionTimestamp !== undefined) return judgement
   const { managementState, version } = entry
   const without = [
-    ...(managementState === 'Removed' || managementState === 'Unmanaged' ? [`managementState: ${managementState}`] : []),
+    ...(managementState === 'Removed' || managementState === 'Unmanaged'
+      ? [`managementState: ${managementState}`]
+      : []),
     ...(version !== undefined && version !== listed.mandatory.version ? [`version: ${version}`] : []),
   ]
   if (without.length === 0 || judgement.state !== 'Ready') return judgement
@@ -113,7 +115,8 @@ function judgeUnmanaged(name: string, situation: PlatformSituation): Judgement {
       message: 'It is Unmanaged, and not installed. Install it, or set managementState to Managed or Removed.',
     }
   }
-  const message = 'It is left alone. Whether it runs is not known: its Component says nothing about how to recognise it.'
+  const message =
+    'It is left alone. Whether it runs is not known: its Component says nothing about how to recognise it.'
   return { state: 'Unmanaged', reason: 'Unmanaged', message }
 }
 
@@ -148,16 +151,19 @@ function judgeInstallation(installation: InstallationObject | undefined): Judgem
 
 /** Of a component whose Platform is being deleted. */
 export function leavingReport(
+  name: string,
+  managementState: ComponentReport['managementState'],
   installation: InstallationObject,
-): Pick<ComponentReport, 'state' | 'reason' | 'message' | 'version' | 'installation'> {
-  const { name, namespace } = installation.metadata
+): ComponentReport {
   const version = installedVersion(installation)
   return {
+    name,
+    managementState,
     state: 'Deleting',
     reason: 'Removing',
     message: removalMessage(installation),
     ...(version !== undefined && { version }),
-    installation: `${namespace}/${name}`,
+    installation: `${installation.metadata.namespace}/${name}`,
   }
 }
 

@@ -84,7 +84,9 @@ async function situationOf(context: EmbeddingContext<PlatformObject>): Promise<P
     return version && one.managementState !== 'Removed' ? [{ name: one.name, version: version.spec }] : []
   })
   const served = new Set<string>()
-  for (const { apiVersion, kind } of targets.flatMap(({ version }) => version.requires.flatMap((one) => one.kind ?? [])))
+  for (const { apiVersion, kind } of targets.flatMap(({ version }) =>
+    version.requires.flatMap((one) => one.kind ?? []),
+  ))
     if (await resourceFor(held, apiVersion, kind)) served.add(`${apiVersion} ${kind}`)
   const conflicting = new Map<string, readonly string[]>()
   // Objects of kinds that an installed version conflicts with do not count any more.
@@ -217,6 +219,7 @@ function platformReport(
   const { status } = situation
   const components = decisions.map((decision) => componentReport(decision, situation))
   const state = platformState(components)
+  context.gauge('components_unmanaged', components.filter((one) => one.state === 'Unmanaged').length)
   for (const { name, breakGlass, installation } of components) {
     const before = status.components?.find((one) => one.name === name)?.breakGlass
     if (breakGlass === undefined || breakGlass === before) continue
@@ -255,14 +258,17 @@ function componentCondition({ name, state, reason, message }: ComponentReport): 
 function deletionReport({ spec, installations }: PlatformSituation): StatusReport<PlatformObject> {
   const components = [...installations].map(([name, installation]): ComponentReport => {
     const { managementState = 'Managed' } = spec.components.find((one) => one.name === name) ?? {}
-    return { name, managementState, ...leavingReport(installation) }
+    return leavingReport(name, managementState, installation)
   })
   const [first] = components
   const message = first ? summary(components, first) : 'All components are removed.'
   return {
     state: 'Deleting',
     components,
-    conditions: [...components.map(componentCondition), { type: 'Ready', status: 'False', reason: 'Deleting', message }],
+    conditions: [
+      ...components.map(componentCondition),
+      { type: 'Ready', status: 'False', reason: 'Deleting', message },
+    ],
   }
 }
 

@@ -303,7 +303,9 @@ describe('a mandatory component', () => {
     expect(await env.component('audit')).not.toHaveProperty('channel')
     // An entry cannot switch it off, and that is said.
     await env.change({ components: [{ name: 'audit', managementState: 'Removed' }] })
-    expect(await env.said('audit')).toContain('Warning Mandatory: It is mandatory, and runs in version 1.0.0: managementState: Removed in')
+    expect(await env.said('audit')).toContain(
+      'Warning Mandatory: It is mandatory, and runs in version 1.0.0: managementState: Removed in',
+    )
     await env.change({ components: [] })
     expect(await env.component('audit')).toMatchObject({ state: 'Ready' })
     // It is held until it runs nowhere any more.
@@ -311,7 +313,9 @@ describe('a mandatory component', () => {
     await env.settle(60_000)
     const { metadata, status } = await env.client.get(Component, { name: 'audit' })
     expect(metadata.deletionTimestamp).toBeDefined()
-    expect(JSON.stringify(status?.conditions)).toContain('Installation muster-system/audit still runs. It is being removed.')
+    expect(JSON.stringify(status?.conditions)).toContain(
+      'Installation muster-system/audit still runs. It is being removed.',
+    )
     expect(await env.component('audit')).toMatchObject({ state: 'Deleting' })
     const patch = { metadata: { finalizers: null } }
     await env.client.patch(ConfigMap, system('audit'), patch, { type: 'merge', fieldManager: 'kubectl' })

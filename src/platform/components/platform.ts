@@ -183,7 +183,9 @@ export const Platform: PlatformKind = defineKind({
         { sharedBy: ['name'] },
       ),
     ),
-    runLevels: optional(list(object({ level: integer(), since: string({ format: 'date-time' }), timedOut: optional(boolean()) }))),
+    runLevels: optional(
+      list(object({ level: integer(), since: string({ format: 'date-time' }), timedOut: optional(boolean()) })),
+    ),
   },
   columns: [
     { name: 'State', type: 'string', jsonPath: '.status.state' },

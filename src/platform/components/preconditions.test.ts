@@ -383,13 +383,7 @@ describe('maintenance windows', () => {
       true,
       '2026-11-18T22:05:00.001Z',
     ],
-    [
-      'in the second half of it',
-      window('22:00', '22:10'),
-      '2026-11-18T22:06:00Z',
-      false,
-      '2026-11-19T22:00:00.000Z',
-    ],
+    ['in the second half of it', window('22:00', '22:10'), '2026-11-18T22:06:00Z', false, '2026-11-19T22:00:00.000Z'],
     ['all day', window('00:00', '00:00'), '2026-11-18T12:00:00Z', true, '2026-11-18T23:40:00.001Z'],
   ])('%s', (_, one, now, isOpen, changesAt) => {
     const found = maintenanceAt([one], at(now))

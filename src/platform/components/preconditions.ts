@@ -97,8 +97,7 @@ function isPublished({
 }
 
 function hasValidValues({ component, version }: ComponentSituation): ComponentHold | undefined {
-  const isValid = (values: Json | undefined): boolean =>
-    values === undefined || values === null || isJsonObject(values)
+  const isValid = (values: Json | undefined): boolean => values === undefined || values === null || isJsonObject(values)
   const place = isValid(component.values)
     ? `values of ComponentVersion ${version!.metadata.name}`
     : `values of ${component.name} in spec.components of the Platform`

@@ -108,8 +108,8 @@ function packageOf(object: UntypedObject): { name: string; namespace: string; pa
   const { name: subscribed } = (object['spec'] ?? {}) as { readonly name?: string }
   const suffix = `.${namespace}`
   const label = Object.keys(labels).find((key) => key.startsWith(packageLabel) && key.endsWith(suffix))
-  const labelled = label?.slice(packageLabel.length, -suffix.length)
-  return { name, namespace, package: subscribed ?? labelled ?? name.split('.')[0]! }
+  const named = label?.slice(packageLabel.length, -suffix.length)
+  return { name, namespace, package: subscribed ?? named ?? name.split('.')[0]! }
 }
 
 /** CRDs that are not those of this holder, and their owners. */

@@ -51,6 +51,9 @@ const state = async ({
   const { status } = await client.get(Platform, { name: 'default' })
   return [status?.state, status?.components?.[0]]
 }
+/** The metric of components that are left alone. */
+const unmanaged = ({ ledgers }: TestEnvironment): number | undefined =>
+  ledgers.findLast(({ gauges }) => gauges)?.gauges?.get('components_unmanaged')
 const edit = async ({ client }: TestEnvironment, patch: JsonObject): Promise<unknown> =>
   await client.patch(ConfigMap, at, patch, { type: 'merge', fieldManager: 'kubectl' })
 const actions = async ({ client }: TestEnvironment): Promise<unknown> =>
@@ -126,6 +129,7 @@ describe('a component that becomes Unmanaged', () => {
     const { metadata } = await testEnv.client.get(ConfigMap, at)
     await manage(testEnv, 'Unmanaged')
     expect(await state(testEnv)).toMatchObject(['Ready', { state: 'Unmanaged', managementState: 'Unmanaged' }])
+    expect(unmanaged(testEnv)).toBe(1)
     expect((await testEnv.client.list(Installation)).items).toEqual([])
     const after = (await testEnv.client.get(ConfigMap, at)).metadata
     expect(after).toMatchObject({
@@ -160,6 +164,7 @@ describe('a component that becomes Unmanaged', () => {
     await manage(testEnv, 'Unmanaged')
     await manage(testEnv, 'Managed')
     expect(await state(testEnv)).toMatchObject(['Ready', { state: 'Ready', version: '1.0.0' }])
+    expect(unmanaged(testEnv)).toBe(0)
     const after = (await testEnv.client.get(ConfigMap, at)).metadata
     expect(after).toMatchObject({
       uid: metadata.uid,

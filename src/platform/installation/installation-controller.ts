@@ -341,7 +341,9 @@ async function installed(
       createdOnce: cr.status?.createdOnce ?? [],
     }),
     waits: !isSettled,
-    ...(cr.spec.prune && { prune: { ...pruned, keeps: (one) => staysInstalled(one) || isCreatedOnce(one) || isKeptHook(one, content) } }),
+    ...(cr.spec.prune && {
+      prune: { ...pruned, keeps: (one) => staysInstalled(one) || isCreatedOnce(one) || isKeptHook(one, content) },
+    }),
   }
 }
 

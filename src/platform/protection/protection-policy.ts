@@ -9,7 +9,12 @@
 import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { holderLabel, platformLabel, platformName } from '../installation/holder.ts'
-import { breakGlassAnnotation, createOnce, managedAnnotation, policyAnnotation } from '../installation/object-annotations.ts'
+import {
+  breakGlassAnnotation,
+  createOnce,
+  managedAnnotation,
+  policyAnnotation,
+} from '../installation/object-annotations.ts'
 
 /** `Off` has no objects. */
 export type ProtectionMode = 'Deny' | 'Warn'

@@ -89,7 +89,7 @@ export function encodeMemory({ failures, settled, refused }: Memory): WireMemory
 }
 
 export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
-  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, events, isFinalizing } = ledger
+  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, events, gauges, isFinalizing } = ledger
   return {
     path,
     stepsAt,
@@ -98,6 +98,7 @@ export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
     failure,
     waiting,
     events,
+    ...(gauges && { gauges: [...gauges] }),
     // JSON has no infinity, and authors may compute negative times.
     ...(requeueAfterMs !== undefined && requeueAfterMs < Infinity && { requeueAfterMs: Math.max(requeueAfterMs, 0) }),
     isFinalizing,
@@ -107,10 +108,8 @@ export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
 
 /** @throws GuestMisbehaved */
 export function decodeConclusion(received: unknown, situation: Situation<KubeObject>, startedAt: number): Conclusion {
-  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, events, isFinalizing, memory } = wireRecord(
-    received,
-    'a conclusion',
-  )
+  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, events, gauges, isFinalizing, memory } =
+    wireRecord(received, 'a conclusion')
   return {
     ledger: {
       ...guestIdentityOf(situation),
@@ -124,6 +123,9 @@ export function decodeConclusion(received: unknown, situation: Situation<KubeObj
       ...(waiting !== undefined && { waiting: wireText(waiting, 'what it waits for') }),
       ...(requeueAfterMs !== undefined && { requeueAfterMs: amount(requeueAfterMs, 'a time') }),
       ...(events !== undefined && { events: array(events, 'events').map(eventOf) }),
+      ...(gauges !== undefined && {
+        gauges: new Map(pairs(gauges, 'gauges').map(([name, value]) => [name, finite(value, 'a gauge')])),
+      }),
     },
     memory: memoryOf(memory),
   }
@@ -289,7 +291,12 @@ export function wireText(value: unknown, what: string): string {
 }
 
 export function amount(value: unknown, what: string): number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : wrong(what)
+  const number = finite(value, what)
+  return number >= 0 ? number : wrong(what)
+}
+
+function finite(value: unknown, what: string): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : wrong(what)
 }
 
 export function wireRecord(value: unknown, what: string): JsonObject {
