@@ -97,6 +97,17 @@ describe('a kind', () => {
     }
   })
 
+  it('shows its age once, where the author declares it or last', () => {
+    const size = { name: 'Size', type: 'integer', jsonPath: '.spec.size' }
+    const age = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
+    const shown = (columns: readonly (typeof size)[]): unknown =>
+      defineKind({ group: 'a.example.com', version: 'v1', kind: 'Aged', spec: { size: integer() }, columns })
+        .crd()
+        .spec.versions[0]?.additionalPrinterColumns?.map(({ name }) => name)
+    expect(shown([size])).toEqual(['Size', 'Age'])
+    expect(shown([age, size])).toEqual(['Age', 'Size'])
+  })
+
   it('may be a singleton: the server rejects a second object, in every version', async () => {
     const Platform = defineKind({
       group: 'one.example.com',

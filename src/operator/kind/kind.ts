@@ -174,9 +174,13 @@ function versionOf(definition: VersionDefinition, storage: boolean): CustomResou
     ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
     schema: { openAPIV3Schema: schemaOf(definition) },
     subresources,
-    // With custom columns, the API server shows no age by itself.
-    ...(columns && { additionalPrinterColumns: [...columns, ageColumn] }),
+    ...(columns && { additionalPrinterColumns: withAge(columns) }),
   }
+}
+
+/** With custom columns, the API server shows no age by itself; an author who declares it has it where they want it. */
+function withAge(columns: readonly CustomResourceColumnDefinition[]): CustomResourceColumnDefinition[] {
+  return columns.some(({ name }) => name === ageColumn.name) ? [...columns] : [...columns, ageColumn]
 }
 
 const ageColumn: CustomResourceColumnDefinition = {
