@@ -39,6 +39,7 @@ export const realPrograms: readonly RealProgram[] = [
       'test/real/contract.test.ts',
       'test/real/envtest.test.ts',
       'test/real/kubectl.test.ts',
+      'test/real/platform.test.ts',
       'test/real/protection.test.ts',
       'test/real/render.test.ts',
       'test/real/up.test.ts',

@@ -1,5 +1,4 @@
 /** The manifests of docs/platform.md, applied one after another: each has the effect that the page says. */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { formatApiVersion, kindOf } from '../../src/kube/kind.ts'
 import { ConfigMap } from '../../src/kube/kinds.ts'
@@ -9,10 +8,10 @@ import { readYamlDocuments } from '../../src/kube/yaml/yaml.ts'
 import { Component } from '../../src/platform/catalogue/component.ts'
 import { ComponentVersion } from '../../src/platform/catalogue/component-version.ts'
 import { Platform } from '../../src/platform/components/platform.ts'
+import { readPage } from '../pages.ts'
 import { platformEnvironment } from '../platform-environment.ts'
 
-const page = readFileSync(new URL('../../docs/platform.md', import.meta.url), 'utf8')
-const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text ?? '')
+const blocks = readPage('platform.md').blocks('yaml')
 const resources: readonly TypedResource[] = [Component, ComponentVersion, Platform]
 
 describe('docs/platform.md', () => {
