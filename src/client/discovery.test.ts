@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Clock } from '../clock/clock.ts'
 import { virtualClock } from '../clock/virtual-clock.ts'
 import { clientErrors } from './errors.ts'
 import { MusterError } from '../kube/muster-error.ts'
@@ -35,13 +36,15 @@ function server(documents: Record<string, Json | (() => MusterError)>) {
     const body = bodyOf(Buffer.from(isSame ? '' : JSON.stringify(document)))
     return { status: isSame ? 304 : 200, headers: { etag }, body }
   }
-  const discovery = createDiscovery({ request, clock })
+  const set = { backMs: 0 }
+  const own: Clock = { now: () => clock.now() - set.backMs, after: clock.after, sleep: clock.sleep }
+  const discovery = createDiscovery({ request, clock: own })
   const within = async <T>(work: Promise<T>, ms = 100): Promise<T> => {
     work.catch(() => undefined)
     await clock.advance(ms)
     return await work
   }
-  return { clock, asked, discovery, documents, within }
+  return { clock, asked, discovery, documents, within, set }
 }
 
 const aggregated = (...items: readonly Json[]): Json => ({ kind: 'APIGroupDiscoveryList', items })
@@ -79,6 +82,15 @@ describe('discovery', () => {
     expect(await within(discovery.resourceFor(missing))).toMatchObject({ plural: 'gadgets' })
     await within(discovery.resourceFor(missing))
     expect(asked.filter((path) => path === '/apis')).toHaveLength(before + 1)
+  })
+
+  it('finds a CRD that is created later also after the clock was set back', async () => {
+    const { discovery, documents, within, set } = server(twoGroups())
+    const missing = kindOf('example.com', 'Gadget')
+    expect(await within(discovery.resourceFor(missing))).toBeUndefined()
+    documents['/apis'] = aggregated(group('example.com', ['Widget', 'Gadget']))
+    set.backMs = 3_600_000
+    expect(await within(discovery.resourceFor(missing))).toMatchObject({ plural: 'gadgets' })
   })
 
   it('revalidates an unchanged document with a 304', async () => {

@@ -54,6 +54,9 @@ const restMs = 5_000
 const readRoots = new WeakMap<Uint8Array, RootDocument>()
 
 export function createDiscovery({ request, clock }: DiscoveryOptions): CachedDiscovery {
+  /** A clock that was set back says nothing about the age: the document counts as old, or a new CRD would not be seen for hours. */
+  const ageOf = ({ fetchedAt }: Pick<Held<unknown>, 'fetchedAt'>): number =>
+    clock.now() < fetchedAt ? Number.POSITIVE_INFINITY : clock.now() - fetchedAt
   function source<T>(
     fetch: (held: Held<T> | undefined) => Promise<Omit<Held<T>, 'fetchedAt' | 'isForgotten'>>,
   ): Source<T> {
@@ -78,11 +81,11 @@ export function createDiscovery({ request, clock }: DiscoveryOptions): CachedDis
     return {
       get: () => (held && !held.isForgotten ? Promise.resolve(held.value) : fetchAnew()),
       renew: () => {
-        const isFresh = held && !held.isForgotten && clock.now() - held.fetchedAt < restMs
+        const isFresh = held && !held.isForgotten && ageOf(held) < restMs
         return held && isFresh ? Promise.resolve(held.value) : fetchAnew()
       },
       forget: (olderThanMs) => {
-        const age = held ? clock.now() - held.fetchedAt : 0
+        const age = held ? ageOf(held) : 0
         if (age < olderThanMs) return
         epoch++
         pending = undefined
