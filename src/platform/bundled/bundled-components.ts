@@ -1,9 +1,14 @@
-/** Components that come with Muster, one of each shape: a chart, a kustomization, manifests, and one with a kind of its own. */
+/**
+ * Components that come with Muster, one of each shape: a chart, a kustomization, manifests, one with a kind of its own, and
+ * operators of this repository.
+ */
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { Component } from '../catalogue/component.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
+import { kymaOperator, openDataHubOperator } from '../facade/operators.ts'
+import { facadeVersion, ownVersion } from './facade-component.ts'
 
 interface BundledComponent {
   readonly name: string
@@ -12,6 +17,8 @@ interface BundledComponent {
   /** By channel. */
   readonly channels: Readonly<Record<string, string>>
   readonly versions: Readonly<Record<string, JsonObject>>
+  /** How an installation by other means looks. */
+  readonly preinstalled?: JsonObject
 }
 
 const greetingChart = (version: string): JsonObject => ({
@@ -136,17 +143,46 @@ const bundled: readonly BundledComponent[] = [
       },
     },
   },
+  {
+    name: 'open-data-hub',
+    title: 'Façade of Open Data Hub',
+    description: 'DataScienceClusters, mapped onto the Platform: an operator of Muster, in a Pod of its own.',
+    channels: { stable: ownVersion },
+    versions: {
+      [ownVersion]: facadeVersion({
+        operator: openDataHubOperator,
+        module: '@muster-dev/muster/platform/open-data-hub',
+      }),
+    },
+    preinstalled: { olmPackages: ['opendatahub-operator', 'rhods-operator'] },
+  },
+  {
+    name: 'kyma',
+    title: 'Façade of Kyma',
+    description: 'Kymas, mapped onto the Platform: an operator of Muster, in a Pod of its own.',
+    channels: { stable: ownVersion },
+    versions: {
+      [ownVersion]: facadeVersion({ operator: kymaOperator, module: '@muster-dev/muster/platform/kyma' }),
+    },
+  },
 ]
 
 /** Components and their versions, as they are applied to a cluster. */
 export const bundledComponents: readonly UntypedObject[] = bundled.flatMap(objectsOf)
 
-function objectsOf({ name, title, description, channels, versions }: BundledComponent): readonly UntypedObject[] {
+function objectsOf({
+  name,
+  title,
+  description,
+  channels,
+  versions,
+  preinstalled = {},
+}: BundledComponent): readonly UntypedObject[] {
   const named = Object.entries(channels).map(([channel, version]) => ({ name: channel, version }))
   const published = Object.entries(versions).map(([version, spec]) =>
     objectOf(ComponentVersion, `${name}-${version}`, { component: name, version, ...spec }),
   )
-  return [objectOf(Component, name, { title, description, channels: named }), ...published]
+  return [objectOf(Component, name, { title, description, channels: named, preinstalled }), ...published]
 }
 
 function objectOf(kind: typeof Component | typeof ComponentVersion, name: string, spec: Json): UntypedObject {
