@@ -18,6 +18,7 @@ const groups: Readonly<
   render: () => import('./render/bench.ts'),
   install: () => import('./install/bench.ts'),
   workloads: () => import('./workloads/bench.ts'),
+  platform: () => import('./platform/bench.ts'),
 }
 
 export interface BenchOptions {

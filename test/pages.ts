@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 export interface Page {
   readonly text: string
   /** The blocks of this language, in order. */
-  blocks(language: 'sh' | 'yaml'): readonly string[]
+  blocks(this: void, language: 'sh' | 'yaml'): readonly string[]
   /** The words of the indented command `muster run … FLAG`. */
-  runWords(flag: '--embedded' | '--install'): readonly string[]
+  runWords(this: void, flag: '--embedded' | '--install'): readonly string[]
 }
 
 export function readPage(name: string): Page {

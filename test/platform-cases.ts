@@ -84,7 +84,7 @@ async function preinstallCodeFlare({ client, eventually }: PlatformPlace) {
 
 const at = (name: string) => ({ name, namespace: 'codeflare' })
 
-export const platformCases: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>> = {
+const stories: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>> = {
   'a component is removed only when no user has an object of its kind': async (place) => {
     const { client } = place
     const Tank = kindOf('Tank')
@@ -265,3 +265,8 @@ export const platformCases: Readonly<Record<string, (place: PlatformPlace) => Pr
     })
   },
 }
+
+export const platformCases: readonly {
+  readonly title: string
+  readonly expectStory: (place: PlatformPlace) => Promise<void>
+}[] = Object.entries(stories).map(([title, expectStory]) => ({ title, expectStory }))

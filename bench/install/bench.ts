@@ -4,21 +4,17 @@
  *
  * Flux has published 253 to 279 seconds and 223 to 361 MiB for the same number of objects, on sixteen cores.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { rolldown } from 'rolldown'
 import type { Client } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/create-client.ts'
 import { httpTransport } from '../../src/client/http/http-transport.ts'
 import { connectionFromKubeconfig } from '../../src/client/load-connection.ts'
 import { isConditionTrue } from '../../src/kube/meta/condition.ts'
 import { resourceOf } from '../../src/kube/typed-resource.ts'
-import type { Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { Installation } from '../../src/platform/installation/installation.ts'
@@ -27,7 +23,8 @@ import { startCluster } from '../../test/real/cluster.ts'
 import { type BenchReport, type Figure, figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 import { percentilesOf } from '../manager/percentiles.ts'
-import type { ProgramMemory, ProgramRequests, Question, SentWrite } from './program.ts'
+import type { ProgramMemory, ProgramRequests, SentWrite } from '../measured-manager.ts'
+import { askProgram, buildProgram, createKinds, startProgram, stopProgram } from '../measured-process.ts'
 
 const name = 'install'
 const namespace = 'bench'
@@ -42,27 +39,6 @@ interface Sizes {
 const full: Sizes = { installations: 1000, restMs: 600_000, changes: 300 }
 const quick: Sizes = { installations: 100, restMs: 20_000, changes: 50 }
 
-/** JavaScript in one file and the young generation of the image of docs/deploy: what users run, not the sources. */
-async function buildProgram(folder: string): Promise<string> {
-  const bundle = await rolldown({
-    input: fileURLToPath(new URL('program.ts', import.meta.url)),
-    platform: 'node',
-    external: /^node:/,
-    plugins: [
-      {
-        name: 'in-place',
-        transform: {
-          filter: { id: /\.ts$/, code: 'import.meta.url' },
-          handler: (code, id) => ({ code: code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href)) }),
-        },
-      },
-    ],
-    checks: { ineffectiveDynamicImport: false },
-  })
-  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'program.mjs', comments: false })
-  return path.join(folder, 'program.mjs')
-}
-
 /** `--only ready` leaves out the rest of ten minutes, the restart and the changes. */
 export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<BenchReport> {
   const sizes = isQuick ? quick : full
@@ -75,15 +51,15 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     const connection = await connectionFromKubeconfig(cluster.access.kubeconfig)
     const client = createClient({ transport: httpTransport(connection, { clock: systemClock }) })
     await prepare(client)
-    const program = await buildProgram(folder)
-    let child = await start(program, kubeconfig)
+    const program = await buildProgram(new URL('program.ts', import.meta.url), folder)
+    let child = await startProgram(program, kubeconfig)
 
     log(`${sizes.installations} Installations of four objects`)
     const half = sizes.installations / 2
     const firstSeconds = await installAll(client, 0, half)
-    const first = await ask<ProgramMemory>(child, 'memory')
+    const first = await askProgram<ProgramMemory>(child, 'memory')
     const seconds = firstSeconds + (await installAll(client, half, sizes.installations))
-    const second = await ask<ProgramMemory>(child, 'memory')
+    const second = await askProgram<ProgramMemory>(child, 'memory')
     log(
       `processor time ${(second.cpuMs / 1000).toFixed(1)} s, RSS at rest ${(second.rss / 2 ** 20).toFixed(0)} MiB, peak ${(second.peak / 2 ** 20).toFixed(0)} MiB, heap ${(second.heap / 2 ** 20).toFixed(0)} MiB`,
     )
@@ -116,7 +92,7 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     )
 
     if (only === 'ready') {
-      await stop(child)
+      await stopProgram(child)
       await client.close()
       return { figures, missing: [] }
     }
@@ -125,9 +101,9 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     figures.push(...(await resting(child, sizes.restMs, 'at rest')))
 
     log('restart')
-    child = await stop(child).then(() => start(program, kubeconfig))
+    child = await stopProgram(child).then(() => startProgram(program, kubeconfig))
     await sleep(10_000)
-    const restarted = await ask<ProgramRequests>(child, 'requests')
+    const restarted = await askProgram<ProgramRequests>(child, 'requests')
     figures.push(figure(name, 'after a restart: writes', restarted.writes, 1, 'limit', { relation: '<', limit: 1 }))
 
     log(`${sizes.changes} changes of a value`)
@@ -142,7 +118,7 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
         limit: 1,
       }),
     )
-    await stop(child)
+    await stopProgram(child)
     await client.close()
   } finally {
     await cluster.stop()
@@ -152,44 +128,9 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
 }
 
 async function prepare(client: Client): Promise<void> {
-  const crds = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
   const namespaces = resourceOf('v1', 'Namespace')
   await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-  for (const { crd } of [Installation, Revision]) await client.create(crds, crd() as unknown as UntypedObject)
-  for (const kind of [Installation, Revision] as readonly Resource[]) {
-    while (!(await client.discovery.resourceFor(kind))) {
-      client.discovery.invalidate()
-      await sleep(100)
-    }
-    while (
-      !(await client.list(kind).then(
-        () => true,
-        () => false,
-      ))
-    )
-      await sleep(100)
-  }
-}
-
-async function start(program: string, kubeconfig: string): Promise<ChildProcess> {
-  // As in the image.
-  const env = { ...process.env, MALLOC_ARENA_MAX: '2' }
-  const child = fork(program, [kubeconfig], { env, execArgv: ['--expose-gc', '--max-semi-space-size=4'] })
-  await once(child, 'message')
-  return child
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  const ended = once(child, 'exit')
-  child.send('stop' satisfies Question)
-  await ended
-}
-
-async function ask<T>(child: ChildProcess, question: Question): Promise<T> {
-  const answered = once(child, 'message')
-  child.send(question)
-  const [answer] = (await answered) as [T]
-  return answer
+  await createKinds(client, [Installation, Revision])
 }
 
 function installation(index: number, value: string): UntypedObject {
@@ -243,9 +184,9 @@ async function allReady(client: Client, count: number): Promise<void> {
 
 async function resting(child: ChildProcess, ms: number, when: string): Promise<readonly Figure[]> {
   await sleep(2000)
-  const before = await ask<ProgramRequests>(child, 'requests')
+  const before = await askProgram<ProgramRequests>(child, 'requests')
   await sleep(ms)
-  const after = await ask<ProgramRequests>(child, 'requests')
+  const after = await askProgram<ProgramRequests>(child, 'requests')
   return [
     figure(name, `${when}: writes`, after.writes - before.writes, 1, 'limit', { relation: '<', limit: 1 }),
     figure(name, `${when}: reads but watches`, after.reads - before.reads, 1, 'limit', { relation: '<', limit: 1 }),
@@ -259,14 +200,14 @@ async function changeAll(
   { changes, installations }: Sizes,
 ): Promise<readonly number[]> {
   const latencies: number[] = []
-  await ask<readonly SentWrite[]>(child, 'writes')
+  await askProgram<readonly SentWrite[]>(child, 'writes')
   for (let at = 0; at < changes; at++) {
     const index = (at * 7) % installations
     const { spec } = installation(index, `changed-${at}`)
     await client.patch(Installation, { name: `app-${index}`, namespace }, { spec }, { type: 'merge' })
     const changedAt = Date.now()
     for (;;) {
-      const writes = await ask<readonly SentWrite[]>(child, 'writes')
+      const writes = await askProgram<readonly SentWrite[]>(child, 'writes')
       const first = writes.find(([, where]) => where.includes(`/app-${index}`))
       if (first) {
         latencies.push(Math.max(0, first[0] - changedAt))

@@ -37,7 +37,11 @@ function server(documents: Record<string, Json | (() => MusterError)>) {
     return { status: isSame ? 304 : 200, headers: { etag }, body }
   }
   const set = { backMs: 0 }
-  const own: Clock = { now: () => clock.now() - set.backMs, after: clock.after, sleep: clock.sleep }
+  const own: Clock = {
+    now: () => clock.now() - set.backMs,
+    after: (ms, fire) => clock.after(ms, fire),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+  }
   const discovery = createDiscovery({ request, clock: own })
   const within = async <T>(work: Promise<T>, ms = 100): Promise<T> => {
     work.catch(() => undefined)

@@ -4,11 +4,10 @@ import { platformCases } from '../platform-cases.ts'
 import { platformEnvironment } from '../platform-environment.ts'
 
 describe('on the embedded server', () => {
-  for (const [title, story] of Object.entries(platformCases))
-    it(title, async () => {
-      const env = await platformEnvironment()
-      await story(Object.assign(env, { now: () => env.clock.now() }))
-    })
+  it.each(platformCases)('$title', async ({ expectStory }) => {
+    const env = await platformEnvironment()
+    await expectStory(Object.assign(env, { now: () => env.clock.now() }))
+  })
 })
 
 describe('a Platform at rest', () => {

@@ -19,6 +19,7 @@ import { connect } from '../../src/client/connect.ts'
 import { ConfigMap, Deployment, Secret } from '../../src/kube/kinds.ts'
 import { findCondition } from '../../src/kube/meta/condition.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
+import type { TypedResource } from '../../src/kube/typed-resource.ts'
 import { Component } from '../../src/platform/catalogue/component.ts'
 import { ComponentVersion } from '../../src/platform/catalogue/component-version.ts'
 import { Platform } from '../../src/platform/components/platform.ts'
@@ -47,10 +48,10 @@ async function runControllers(): Promise<void> {
     if (status?.observedGeneration !== metadata.generation)
       await markDeploymentReady(client, Deployment, { name: metadata.name, namespace: metadata.namespace! })
   const owners = new Set((await client.list(Installation)).items.map(({ metadata }) => metadata.uid))
-  for (const kind of [Revision, Secret])
-    for (const { metadata } of (await client.list<UntypedObject>(kind, { namespace })).items)
+  for (const kind of [Revision, Secret] as readonly TypedResource[])
+    for (const { metadata } of (await client.list(kind, { namespace })).items)
       if (metadata.ownerReferences?.every(({ uid }) => !owners.has(uid)))
-        await client.delete(kind, system(metadata.name!))
+        await client.delete(kind, system(metadata.name))
 }
 
 /** All pages say how to start theirs; a Platform has one manager. */
@@ -102,16 +103,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 afterEach(async () => {
-  const { items } = await client.list(Platform)
-  for (const { metadata } of items) await client.delete(Platform, { name: metadata.name })
-  for (const { metadata } of items) await place.gone(Platform, { name: metadata.name })
-  await client.deleteCollection(Component)
-  await client.deleteCollection(ComponentVersion)
-  await place.eventually(async () => expect((await client.list(Component)).items).toEqual([]))
+  for (const kind of [Platform, Component, ComponentVersion] as readonly TypedResource[]) {
+    const names = (await client.list(kind)).items.map(({ metadata }) => ({ name: metadata.name }))
+    for (const name of names) await client.delete(kind, name)
+    for (const name of names) await place.gone(kind, name)
+  }
 })
 
 describe('on kube-apiserver', () => {
-  for (const [title, story] of Object.entries(platformCases)) it(title, { timeout: 120_000 }, () => story(place))
+  it.each(platformCases)('$title', { timeout: 120_000 }, async ({ expectStory }) => {
+    await expectStory(place)
+  })
 })
 
 describe('a DataScienceCluster on kube-apiserver', () => {

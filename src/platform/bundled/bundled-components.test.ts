@@ -72,7 +72,7 @@ it('the façade of Open Data Hub is an operator that one field switches on, with
   await env.declare([{ name: 'open-data-hub' }])
   await env.shows('open-data-hub', { state: 'Ready' })
   const at = { name: 'muster-open-data-hub', namespace: 'muster-system' }
-  const [container] = (await env.client.get(Deployment, at)).spec!.template.spec!.containers
+  const [container] = (await env.client.get(Deployment, at)).spec.template.spec!.containers
   const [command, module = ''] = container?.args ?? []
   expect([command, container?.image]).toEqual(['run', `muster-dev/muster:${own.version}`])
   expect(Object.keys(own.exports).map((part) => part.replace('.', own.name))).toContain(module)
