@@ -22,35 +22,82 @@ fish:  muster completion fish | source`,
 interface Completed {
   readonly name: string
   readonly summary: string
-  readonly flags: readonly { readonly name: string; readonly help: string }[]
+  /** Literal words of its usage: `crd`, `deploy`. */
+  readonly words: readonly string[]
+  readonly flags: readonly CompletedFlag[]
+}
+
+interface CompletedFlag {
+  readonly name: string
+  readonly short: string | undefined
+  readonly help: string
+  /** Literal values: `json`, `yaml`. */
+  readonly values: readonly string[]
 }
 
 async function wordTable(): Promise<readonly Completed[]> {
-  const loaded = commands.map(async (entry) => {
+  const loaded = commands.map(async (entry): Promise<Completed> => {
     const { name, summary } = entry
     const { default: one } = await entry.load()
-    return { name, summary, flags: Object.entries(one.flags).map(([flag, { help }]) => ({ name: flag, help })) }
+    const flags = Object.entries(one.flags).map(([flag, { short, help, value = '' }]) => ({
+      name: flag,
+      short,
+      help,
+      values: value.includes('|') ? literals(value) : [],
+    }))
+    return { name, summary, words: literals(one.usage ?? ''), flags }
   })
-  return [...(await Promise.all(loaded)), { name: 'help', summary: 'describe one command', flags: [] }]
+  return [...(await Promise.all(loaded)), { name: 'help', summary: 'describe one command', words: [], flags: [] }]
+}
+
+/** The first word of each alternative, if it is meant literally: placeholders are in capitals. */
+function literals(text: string): readonly string[] {
+  const first = text.split('|').map((alternative) => alternative.trim().split(' ', 1)[0]!)
+  return first.filter((word) => /^[a-z][a-z-]*$/.test(word))
 }
 
 const shells = { bash, zsh, fish }
 
-function cases(table: readonly Completed[], indent: string): string {
+function valueCases(table: readonly Completed[]): readonly string[] {
+  return table.flatMap(({ name, flags }) =>
+    flags
+      .filter(({ values }) => values.length > 0)
+      .map(({ name: flag, short, values }) => {
+        const spellings = [`--${flag}`, ...(short === undefined ? [] : [`-${short}`])]
+        return `    ${spellings.map((spelling) => `"${name} ${spelling}"`).join('|')}) words="${values.join(' ')}" ;;`
+      }),
+  )
+}
+
+function flagCases(table: readonly Completed[]): readonly string[] {
   return table
     .filter(({ flags }) => flags.length > 0)
-    .map(({ name, flags }) => `${indent}${name}) words="${flags.map((flag) => `--${flag.name}`).join(' ')}" ;;`)
-    .join('\n')
+    .map(({ name, flags }) => `      ${name}) words="${flags.map((flag) => `--${flag.name}`).join(' ')}" ;;`)
+}
+
+function wordCases(table: readonly Completed[]): readonly string[] {
+  return table
+    .filter(({ words }) => words.length > 0)
+    .map(({ name, words }) => `      ${name}) words="${words.join(' ')}" ;;`)
 }
 
 function bash(table: readonly Completed[]): string {
   return `_muster() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words=""
-  if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "\${COMP_WORDS[1]}" = help ]; }; then
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" words=""
+  case "\${COMP_WORDS[1]} $previous" in
+${valueCases(table).join('\n')}
+  esac
+  if [ -n "$words" ]; then
+    :
+  elif [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "\${COMP_WORDS[1]}" = help ]; }; then
     words="${table.map(({ name }) => name).join(' ')}"
   elif [[ "$current" == -* ]]; then
     case "\${COMP_WORDS[1]}" in
-${cases(table, '      ')}
+${flagCases(table).join('\n')}
+    esac
+  elif [ "$COMP_CWORD" -eq 2 ]; then
+    case "\${COMP_WORDS[1]}" in
+${wordCases(table).join('\n')}
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -66,15 +113,20 @@ ${bash(table)}`
 function fish(table: readonly Completed[]): string {
   const quote = (text: string): string => `'${text.replaceAll('\\', String.raw`\\`).replaceAll("'", String.raw`\'`)}'`
   const none = `not __fish_seen_subcommand_from ${table.map(({ name }) => name).join(' ')}`
-  return [
-    ...table.map(({ name, summary }) => `complete -c muster -f -n ${quote(none)} -a ${name} -d ${quote(summary)}`),
-    ...table.flatMap(({ name, flags }) =>
-      flags.map(
-        (flag) =>
-          `complete -c muster -n '__fish_seen_subcommand_from ${name}' -l ${flag.name} -d ${quote(flag.help.split('\n', 1)[0]!)}`,
-      ),
-    ),
-  ].join('\n')
+  return table
+    .flatMap(({ name, summary, words, flags }) => {
+      const within = `complete -c muster -n '__fish_seen_subcommand_from ${name}'`
+      return [
+        `complete -c muster -f -n ${quote(none)} -a ${name} -d ${quote(summary)}`,
+        ...(words.length === 0 ? [] : [`${within} -a ${quote(words.join(' '))}`]),
+        ...flags.map(({ name: flag, short, help, values }) => {
+          const spelling = `${short === undefined ? '' : ` -s ${short}`} -l ${flag}`
+          const choice = values.length === 0 ? '' : ` -x -a ${quote(values.join(' '))}`
+          return `${within}${spelling}${choice} -d ${quote(help.split('\n', 1)[0]!)}`
+        }),
+      ]
+    })
+    .join('\n')
 }
 
 export default command

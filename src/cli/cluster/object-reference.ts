@@ -21,7 +21,7 @@ export function splitReference(words: readonly string[]): readonly [kind: string
 export async function readReference(
   client: Client,
   words: readonly string[],
-  { command, namespace = 'default', signal }: { command: string; namespace?: string | undefined; signal: AbortSignal },
+  { command, namespace, signal }: { command: string; namespace: string; signal: AbortSignal },
 ): Promise<NamedObject> {
   const split = splitReference(words)
   if (!split)

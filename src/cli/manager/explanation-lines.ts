@@ -1,10 +1,16 @@
 /** An explanation as lines: the cause first, then the tree of objects, findings and the last reconciles. */
-import type { ExplainedObject, Explanation } from './explanation.ts'
+import { type ExplainedObject, type Explanation, heldText } from './explanation.ts'
 import { runText, timeOf } from './report-table.ts'
 
-export function explanationLines({ isReady, because, object, findings, recentRuns }: Explanation): readonly string[] {
+export function explanationLines(explanation: Explanation): readonly string[] {
+  const { isReady, because, object, operators, findings, recentRuns } = explanation
+  const held = operators
+    .map(heldText)
+    // The second line says it then.
+    .filter((text) => text !== undefined && (isReady || !because.startsWith(text)))
+  const states = [`is ${isReady ? 'ready' : 'not ready'}`, ...(object.paused ? ['paused'] : [])]
   return [
-    `${object.object} is ${isReady ? 'ready' : 'not ready'}`,
+    [`${object.object} ${states.join(' and ')}`, ...held].join('; '),
     ...(isReady ? [] : [`because  ${because}`]),
     '',
     ...objectLines(object, ''),
@@ -20,7 +26,7 @@ export function explanationLines({ isReady, because, object, findings, recentRun
 }
 
 function objectLines(
-  { object, health, conditions, events, owned, readyOwned }: ExplainedObject,
+  { object, health, conditions, events, owned, readyOwned, omittedOwned = 0 }: ExplainedObject,
   indent: string,
 ): readonly string[] {
   const { status, reason, message } = health
@@ -38,6 +44,9 @@ function objectLines(
     ...owned.flatMap((child) => objectLines(child, `${indent}  `)),
     ...(readyOwned > 0
       ? [`${indent}  ${readyOwned} owned ${readyOwned === 1 ? 'object is' : 'objects are'} ready`]
+      : []),
+    ...(omittedOwned > 0
+      ? [`${indent}  ${omittedOwned} more owned ${omittedOwned === 1 ? 'object was' : 'objects were'} not examined`]
       : []),
   ]
 }

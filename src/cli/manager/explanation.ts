@@ -3,13 +3,23 @@
  * cause is the deepest object that is not ready: a CR that waits for its Deployment is explained by a Pod that cannot be
  * scheduled.
  */
-import type { Client, DiscoveredResource } from '../../client/client.ts'
+import type { Client } from '../../client/client.ts'
 import { clientErrors } from '../../client/errors.ts'
-import { conditionsOf, type Health, healthOf } from '../../kube/meta/health.ts'
-import { formatApiVersion, type Resource } from '../../kube/kind.ts'
+import { builtinResource } from '../../kube/builtin.ts'
+import { isJsonObject } from '../../kube/json.ts'
+import { conditionsOf, type Health, healthOf, nothingToWaitFor } from '../../kube/meta/health.ts'
+import { formatApiVersion, kindOf, type Resource } from '../../kube/kind.ts'
 import { isMusterError } from '../../kube/muster-error.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import type { FindingSummary, ManagerReport, RunSummary } from '../../manager/observability/report.ts'
+import type {
+  ControllerSummary,
+  FindingSummary,
+  ManagerReport,
+  OperatorReport,
+  RunSummary,
+} from '../../manager/observability/report.ts'
+import { pausedLabel } from '../../manager/run/paused.ts'
+import { openOwnedObjects, type OwnedObjects } from './owned-objects.ts'
 import type { NamedObject } from '../cluster/object-reference.ts'
 
 export interface Explanation {
@@ -17,10 +27,14 @@ export interface Explanation {
   /** The deepest object that is not ready, or what the manager says. */
   readonly because: string
   readonly object: ExplainedObject
+  /** The operators of the manager that reconcile objects of its kind. */
+  readonly operators: readonly HostingOperator[]
   readonly findings: readonly FindingSummary[]
   /** Newest first. */
   readonly recentRuns: readonly RunSummary[]
 }
+
+export type HostingOperator = Pick<OperatorReport, 'name' | 'state' | 'heldBy'>
 
 export interface ExplainedObject {
   /** `Deployment default/sample` */
@@ -34,6 +48,8 @@ export interface ExplainedObject {
   readonly owned: readonly ExplainedObject[]
   /** Number of objects that it owns and that are ready. */
   readonly readyOwned: number
+  /** Number of objects that it owns and that were not examined. Absent: none. */
+  readonly omittedOwned?: number
 }
 
 interface ExplainOptions {
@@ -44,100 +60,101 @@ interface ExplainOptions {
   readonly signal: AbortSignal
 }
 
-/** An owner chain is short; a limit keeps circles and large trees bounded. */
-const deepest = 4
+/** An owner chain is short; limits keep large trees bounded. */
+const deepest = 6
 const mostOwned = 20
 const mostEvents = 5
-
-/** What operators and workload controllers create; other kinds are found through the owner's own kind. */
-const ownable: ReadonlySet<string> = new Set([
-  'pods',
-  'services',
-  'configmaps',
-  'secrets',
-  'persistentvolumeclaims',
-  'serviceaccounts',
-  'deployments.apps',
-  'replicasets.apps',
-  'statefulsets.apps',
-  'daemonsets.apps',
-  'jobs.batch',
-  'cronjobs.batch',
-  'poddisruptionbudgets.policy',
-  'ingresses.networking.k8s.io',
-  'horizontalpodautoscalers.autoscaling',
-])
 
 const events: Resource = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 /** @throws NotFound, and errors of reading it */
 export async function explainObject(options: ExplainOptions): Promise<Explanation> {
   const { client, named, report, signal } = options
-  const root = await client.get(named.resource, named.ref, { signal })
-  const kinds = (await client.discovery.resources({ signal })).filter(isOwnable)
-  const { namespace } = root.metadata
-  const related = namespace === undefined ? [] : await objectsIn(client, kinds, namespace, signal)
-  const object = await explained(root, related, options, 0)
-  const key = namespace === undefined ? named.ref.name : `${namespace}/${named.ref.name}`
-  const operators = report?.operators ?? []
-  const findings = operators.flatMap((operator) => operator.findings.latest.filter((finding) => finding.key === key))
-  const recentRuns = operators.flatMap((operator) => operator.recentRuns.filter((run) => run.key === key))
-  const isReady = object.health.status === 'Current' && object.owned.length === 0
-  return { isReady, because: causeOf(object, findings, recentRuns), object, findings, recentRuns }
-}
-
-function isOwnable({ group, plural }: DiscoveredResource): boolean {
-  return ownable.has(group === '' ? plural : `${plural}.${group}`)
-}
-
-/** Kinds that the user may not list are left out: the explanation has less detail then. */
-async function objectsIn(
-  client: Client,
-  kinds: readonly DiscoveredResource[],
-  namespace: string,
-  signal: AbortSignal,
-): Promise<readonly UntypedObject[]> {
-  const lists = kinds.map(async (resource) => {
-    try {
-      const { items } = await client.list(resource, { namespace, signal })
-      // Items of a list may have no kind of their own.
-      const kind = { apiVersion: formatApiVersion(resource), kind: resource.kind }
-      return items.map((item) => Object.assign({}, item, kind))
-    } catch (error) {
-      if (isMusterError(error, clientErrors.Forbidden)) return []
-      throw error
-    }
+  const { group, kind } = named.resource
+  const root = { ...(await client.get(named.resource, named.ref, { signal })), ...typeOf(named.resource) }
+  const hosts = report?.operators ?? []
+  const controllers = hosts.flatMap((operator) => operator.controllers ?? [])
+  const owned = await openOwnedObjects({ client, controllers, group, signal })
+  const object = await explained(root, { ...options, owned, controllers, seen: new Set() }, 0)
+  const { namespace, name } = root.metadata
+  const key = namespace === undefined ? name : `${namespace}/${name}`
+  const own = hosts.flatMap((operator) => {
+    const names = (operator.controllers ?? [])
+      .filter((one) => one.group === group && one.kind === kind)
+      .map((one) => one.name)
+    return names.length === 0 ? [] : [{ operator, names: new Set(names) }]
   })
-  return (await Promise.all(lists)).flat()
+  // Several kinds may have an object of this name: the controller tells them apart.
+  const isAbout = ({ controller = '', key: of }: Keyed, names: ReadonlySet<string>): boolean =>
+    of === key && names.has(controller)
+  const findings = [
+    ...own.flatMap(({ operator, names }) => operator.findings.latest.filter((one) => isAbout(one, names))),
+    // Findings about the object as a dependent.
+    ...hosts.flatMap((operator) => operator.findings.latest.filter((one) => one.object === object.object)),
+  ]
+  const recentRuns = own.flatMap(({ operator, names }) => operator.recentRuns.filter((one) => isAbout(one, names)))
+  const operators = own.map(({ operator: { name: of, state, heldBy } }) => ({ name: of, state, heldBy }))
+  const isReady = isReadyObject(object)
+  return { isReady, because: causeOf(object, operators, findings, recentRuns), object, operators, findings, recentRuns }
 }
 
-async function explained(
-  object: UntypedObject,
-  related: readonly UntypedObject[],
-  options: ExplainOptions,
-  depth: number,
-): Promise<ExplainedObject> {
-  const { uid, labels } = object.metadata
-  const owned =
-    depth < deepest && uid !== undefined
-      ? related.filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid))
-      : []
+type Keyed = Pick<FindingSummary, 'controller' | 'key'>
+
+function typeOf(resource: Resource): Pick<KubeObject, 'apiVersion' | 'kind'> {
+  return { apiVersion: formatApiVersion(resource), kind: resource.kind }
+}
+
+interface Walk extends ExplainOptions {
+  readonly owned: OwnedObjects
+  readonly controllers: readonly ControllerSummary[]
+  /** Objects that were reached: owners and labels may form a circle. */
+  readonly seen: Set<string>
+}
+
+async function explained(object: UntypedObject, walk: Walk, depth: number): Promise<ExplainedObject> {
+  const { uid = '', labels } = object.metadata
+  walk.seen.add(uid)
+  const all = depth < deepest ? await walk.owned.of(object) : []
+  const isCurrent = (child: UntypedObject): boolean => healthHere(child, walk).status === 'Current'
+  const owned = all
+    .filter(({ metadata }) => !walk.seen.has(metadata.uid ?? ''))
+    .toSorted((one, other) => Number(isCurrent(one)) - Number(isCurrent(other)))
   const inner: ExplainedObject[] = []
-  for (const child of owned.slice(0, mostOwned)) inner.push(await explained(child, related, options, depth + 1))
-  const isReady = ({ health, owned: below }: ExplainedObject): boolean =>
-    health.status === 'Current' && below.length === 0
-  const health = healthOf(object, options.now)
-  const unready = inner.filter((child) => !isReady(child))
+  for (const child of owned.slice(0, mostOwned)) inner.push(await explained(child, walk, depth + 1))
+  const health = healthHere(object, walk)
+  const unready = inner.filter((child) => !isReadyObject(child))
   const isQuiet = health.status === 'Current' && unready.length === 0 && depth > 0
+  const omitted = owned.length - inner.length
   return {
     object: nameOf(object),
     health,
-    ...(labels?.['muster.dev/paused'] === 'true' && { paused: true }),
+    ...(labels?.[pausedLabel] === 'true' && { paused: true }),
     conditions: conditionsOf(object),
-    events: isQuiet ? [] : await eventsAbout(object, options),
+    events: isQuiet ? [] : await eventsAbout(object, walk),
     owned: unready,
     readyOwned: inner.length - unready.length,
+    ...(omitted > 0 && { omittedOwned: omitted }),
   }
+}
+
+function isReadyObject({ health, owned }: ExplainedObject): boolean {
+  return health.status === 'Current' && owned.length === 0
+}
+
+const notReconciled = 'NotReconciled'
+
+/**
+ * An object that reports nothing counts as current, by the rules of kstatus. A CR of a hosted kind always reports: without a
+ * status its operator has not reconciled it.
+ */
+function healthHere(object: UntypedObject, { controllers, now }: Walk): Health {
+  const health = healthOf(object, now)
+  const { group, kind } = kindOf(object)
+  const isHosted = controllers.some((one) => one.group === group && one.kind === kind)
+  if (health.reason !== nothingToWaitFor || !isHosted || builtinResource(kindOf(object))) return health
+  const status = object['status']
+  if (isJsonObject(status) && status['observedGeneration'] !== undefined) return health
+  return { status: 'InProgress', reason: notReconciled, message: 'Its operator has not reconciled it.' }
 }
 
 async function eventsAbout(
@@ -177,8 +194,17 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
 }
 
-function causeOf(object: ExplainedObject, findings: readonly FindingSummary[], [last]: readonly RunSummary[]): string {
+function causeOf(
+  object: ExplainedObject,
+  operators: Explanation['operators'],
+  findings: readonly FindingSummary[],
+  [last]: readonly RunSummary[],
+): string {
   if (object.paused) return `${object.object} is paused: muster resume ends that.`
+  const { reason: why } = object.health
+  const isBehind = why === notReconciled || why === 'LatestGenerationNotObserved'
+  const held = isBehind ? operators.map(heldText).find((text) => text !== undefined) : undefined
+  if (held !== undefined) return `${held}.`
   const [finding] = findings
   if (finding) return `${finding.kind}: ${finding.message}`
   if (last && (last.outcome === 'failed' || last.outcome === 'gaveUp')) return `its reconcile failed: ${last.why ?? ''}`
@@ -188,6 +214,13 @@ function causeOf(object: ExplainedObject, findings: readonly FindingSummary[], [
   const { status, reason, message } = deep.health
   const text = status === 'Current' ? 'it is current' : `${reason}: ${message}`
   return `${deep.object}: ${text}${warning ? ` (${warning.reason}: ${warning.message})` : ''}`
+}
+
+/** Why an operator reconciles nothing at present. Undefined: it does. */
+export function heldText({ name, state, heldBy }: HostingOperator): string | undefined {
+  if (state === 'paused') return `operator ${name} is paused: muster resume ${name.split('@', 1)[0]} ends that`
+  if (state === 'standby') return `operator ${name} is on standby here: another replica holds its Lease`
+  return heldBy === 'budget' || heldBy === 'allowance' ? `operator ${name} is held by its ${heldBy}` : undefined
 }
 
 function deepestCause(object: ExplainedObject): ExplainedObject | undefined {

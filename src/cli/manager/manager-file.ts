@@ -101,6 +101,16 @@ export async function fetchReport(url: string, signal?: AbortSignal): Promise<Ma
   return report
 }
 
+/** Undefined if no manager runs in this folder. One that `--url` names must answer. @throws ManagerNotFound, InvalidFlag */
+export async function reportIfAny(flag: string | undefined, signal: AbortSignal): Promise<ManagerReport | undefined> {
+  if (flag !== undefined) return await fetchReport(managerUrl(flag), signal)
+  try {
+    return await fetchReport(managerUrl(undefined), signal)
+  } catch {
+    return undefined
+  }
+}
+
 /** @throws ManagerNotFound */
 export async function fetchJson(url: string, signal?: AbortSignal): Promise<unknown> {
   const limits = [AbortSignal.timeout(patienceMs), ...(signal ? [signal] : [])]

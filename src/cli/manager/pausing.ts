@@ -4,7 +4,6 @@
  */
 import type { Client } from '../../client/client.ts'
 import { clientErrors } from '../../client/errors.ts'
-import { connect } from '../../client/connect.ts'
 import type { Resource } from '../../kube/kind.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
@@ -12,16 +11,17 @@ import { pausedAnnotation, readPausedOperators } from '../../manager/config/paus
 import { managerErrors } from '../../manager/errors.ts'
 import type { ManagerReport } from '../../manager/observability/report.ts'
 import { pausedLabel } from '../../manager/run/paused.ts'
+import { connectContext } from '../cluster/context-client.ts'
 import { readReference, splitReference } from '../cluster/object-reference.ts'
 import { type Command, defineCommand, type FlagValues, type Invocation } from '../command/command.ts'
-import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
+import { connectionFlags } from '../command/connection-flags.ts'
 import { readObjectName } from '../command/namespace-flag.ts'
 import { fetchReport, managerUrl } from './manager-file.ts'
 import { managerFlags } from './top.ts'
 
 const flags = {
   ...connectionFlags,
-  namespace: { type: 'string', short: 'n', value: 'NAME', help: 'the namespace of the object (default: default)' },
+  namespace: { type: 'string', short: 'n', value: 'NAME', help: 'its namespace (default: that of the context)' },
   configmap: {
     type: 'string',
     value: 'NAMESPACE/NAME',
@@ -48,7 +48,7 @@ async function setPaused(
 ): Promise<void> {
   const isPaused = command === 'pause'
   const [operator] = positionals
-  const client = await connect(connectionOptions(given))
+  const { client, namespace: current } = await connectContext(given)
   try {
     if (operator !== undefined && positionals.length === 1 && !splitReference(positionals)) {
       const configMap = await configMapOf(operator, given, signal)
@@ -56,7 +56,7 @@ async function setPaused(
       out(`operator ${operator} is ${isPaused ? 'paused' : 'resumed'} (ConfigMap ${configMap})`)
       return
     }
-    const { namespace } = given
+    const { namespace = current } = given
     const { resource, ref } = await readReference(client, positionals, { command, namespace, signal })
     const labels = { [pausedLabel]: isPaused ? 'true' : null }
     await client.patch(resource, ref, { metadata: { labels } }, { type: 'merge', signal })
@@ -73,11 +73,11 @@ async function configMapOf(operator: string, given: FlagValues<typeof flags>, si
   const { source = '' } = report.configuration ?? {}
   const [, configMap] = /^ConfigMap (\S+)$/.exec(source) ?? []
   if (configMap !== undefined) return configMap
-  const where = source === '' ? 'its flags and environment' : source
-  throw new MusterError(
-    managerErrors.InvalidConfiguration,
-    `The manager takes its settings from ${where}: set operators.${operator}.paused there; it takes effect at once.`,
-  )
+  const cure =
+    source === ''
+      ? 'from its flags and environment, which stay as they are while it runs: start it with --configmap NAMESPACE/NAME, or pause objects with muster pause KIND NAME.'
+      : `from ${source}: set operators.${operator}.paused there; it takes effect at once.`
+  throw new MusterError(managerErrors.InvalidConfiguration, `The manager takes its settings ${cure}`)
 }
 
 /** @throws InvalidFlag */

@@ -59,12 +59,15 @@ function generalRule(object: KubeObject): Health | undefined {
   return type === 'Stalled' ? failed(reason || type, message) : inProgress(reason || type, message)
 }
 
+/** The reason of an object that reports no condition. */
+export const nothingToWaitFor = 'NothingToWaitFor'
+
 function readyRule(object: KubeObject): Health {
   const ready = conditionsOf(object).find(({ type }) => type === 'Ready')
   if (ready?.status === 'True') return current(ready.reason || 'Ready', ready.message || 'It is ready.')
   if (ready?.status === 'False' || ready?.status === 'Unknown')
     return inProgress(ready.reason || 'NotReady', ready.message)
-  return current('NothingToWaitFor', 'It reports nothing that could be waited for.')
+  return current(nothingToWaitFor, 'It reports nothing that could be waited for.')
 }
 
 type Rule = (object: KubeObject, now: number) => Health

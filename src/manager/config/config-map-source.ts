@@ -10,7 +10,7 @@ import { clientErrors } from '../../client/errors.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { guessAmong } from './problem.ts'
+import { asSentence, guessAmong } from './problem.ts'
 import { pausedAnnotation, readPausedOperators } from './paused-operators.ts'
 import type { ConfigurationSource } from './source.ts'
 
@@ -45,7 +45,7 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
     if (Object.hasOwn(data, key)) return data[key]!
     throw new MusterError(
       managerErrors.InvalidConfiguration,
-      `${title} has no key "${key}"${guessAmong(key, Object.keys(data))}.`,
+      asSentence(`${title} has no key "${key}"${guessAmong(key, Object.keys(data))}`),
     )
   }
 

@@ -11,7 +11,16 @@ import { patternOf } from '../../kube/structural/pattern.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { contradictions } from './contradiction.ts'
 import { type Layer, mergeOver, placeIn, withoutNullSettings } from './layer.ts'
-import { formatProblem, listsForTexts, noneOf, pathOf, type Problem, unknownKeys, valueAt } from './problem.ts'
+import {
+  asSentence,
+  formatProblem,
+  listsForTexts,
+  noneOf,
+  pathOf,
+  type Problem,
+  unknownKeys,
+  valueAt,
+} from './problem.ts'
 import { type ConfigurationSchema, configurationSchema, type Declared, mayHoldSecrets, schemaAt } from './schema.ts'
 import { asSettings, type Settings } from './settings.ts'
 
@@ -49,7 +58,7 @@ function notInOrder(problems: readonly string[]): MusterError {
   // One value may violate several rules with the same message.
   const reported = [...new Set(problems)]
   const list = reported.length === 1 ? ` ${reported[0]}` : `\n- ${reported.join('\n- ')}`
-  return new MusterError(managerErrors.InvalidConfiguration, `The configuration is invalid:${list}.`)
+  return new MusterError(managerErrors.InvalidConfiguration, asSentence(`The configuration is invalid:${list}`))
 }
 
 /** The problems of one layer. An unknown key is a problem even without a value. */

@@ -155,7 +155,7 @@ describe('a configuration in a ConfigMap', () => {
 
     await write('concurrency: 3\nmetrics:\n  prt: 1\n')
     expect(problems).toEqual([
-      'The configuration is invalid: metrics.prt (ConfigMap default/muster:3): there is no key "prt" here; did you mean "port"?.',
+      'The configuration is invalid: metrics.prt (ConfigMap default/muster:3): there is no key "prt" here; did you mean "port"?',
     ])
     expect(configuration.problem?.message).toBe(problems[0])
     expect(configuration.current.settings.concurrency).toBe(2)

@@ -61,6 +61,11 @@ export function guessAmong(name: string, known: readonly string[]): string {
   return known.length === 0 ? ', nor any other' : `; there are ${known.join(', ')}`
 }
 
+/** With a full stop, unless it ends with a question already. */
+export function asSentence(text: string): string {
+  return /[.?!]$/.test(text) ? text : `${text}.`
+}
+
 /** A value outside of an enum: the allowed values, and the nearest one. */
 export function noneOf(given: Json, words: readonly Json[]): string {
   const texts = words.map(bare)

@@ -84,6 +84,8 @@ export interface Manager {
   runs(): readonly UnderWay[]
   /** The state of each operator's lane. */
   lanes(): ReadonlyMap<string, LaneState>
+  /** By their names in this manager. */
+  operators(): ReadonlyMap<string, Operator>
   /** Resolves when no key is queued or running. */
   idle(): Promise<void>
   /** Resolves when it is idle and no task is under way. */
@@ -92,6 +94,7 @@ export interface Manager {
 }
 
 interface Hosted {
+  readonly operator: Operator
   readonly host: OperatorHost
   readonly lane: SchedulerLane
   readonly budget: Budget
@@ -185,7 +188,7 @@ export function createManager(options: ManagerOptions): Manager {
         await lane.leave()
         throw error
       }
-      hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, observers: rest })
+      hosted.set(name, { operator, host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, observers: rest })
       try {
         await host.start()
       } catch (error) {
@@ -218,6 +221,7 @@ export function createManager(options: ManagerOptions): Manager {
     resize: (places) => scheduler.resize(places),
     runs: () => observed.runs(),
     lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state()])),
+    operators: () => new Map([...hosted].map(([name, { operator }]) => [name, operator])),
     async idle() {
       // One operator's writes may enqueue keys of another: repeat until all lanes are empty.
       while (isBusy()) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))

@@ -149,7 +149,7 @@ describe('an operator that cannot be loaded', () => {
     expect(await problemOf('from=@acme/missing/ops')).toContain('npm install @acme/missing')
     expect(await problemOf('from=ops.js')).toContain('For the file, write ./ops.js.')
     expect(await problemOf('from=closed')).toContain('The package closed has no "." to import')
-    expect(await problemOf()).toContain('operators.a: unknown operator; there are own; set from')
+    expect(await problemOf()).toContain('operators.a: unknown operator; there are own. Set from')
   })
 
   it('does not block the loader for ever', async () => {

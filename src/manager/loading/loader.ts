@@ -14,7 +14,7 @@ import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
 import type { OperatorSettings, ProgramSettings } from '../config/operator-settings.ts'
 import { ownFiles, type OwnFilesOptions } from '../config/own-files.ts'
-import { guessAmong } from '../config/problem.ts'
+import { asSentence, guessAmong } from '../config/problem.ts'
 import type { Declared } from '../config/schema.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Runner } from '../isolation/runner.ts'
@@ -184,7 +184,9 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     }
     const built = known.get(name)
     if (from === undefined && !built) {
-      throw unusable(`unknown operator${guessAmong(name, [...known.keys()])}; set from to its file or package.`)
+      throw unusable(
+        `${asSentence(`unknown operator${guessAmong(name, [...known.keys()])}`)} Set from to its file or package.`,
+      )
     }
     const reference = from === undefined ? built!.module : await referenceOf(from)
     if (isolation === 'inline') {

@@ -7,6 +7,8 @@ import type { InformerReport } from '../../cache/shared-cache.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { cutText } from '../../kube/text/hidden-text.ts'
 import { formatResource } from '../../kube/kind.ts'
+import type { Controller } from '../../operator/controller.ts'
+import type { Operator } from '../../operator/operator.ts'
 import { doneIn, type Ledger, outcomeOf } from '../../operator/ledger.ts'
 import {
   addEvents,
@@ -21,6 +23,7 @@ import {
 import { describeFinding, describeObject, type Finding } from '../findings/finding.ts'
 import type { HealthReport } from './health.ts'
 import type {
+  ControllerSummary,
   RunSummary,
   InformerSummary,
   FindingSummary,
@@ -47,6 +50,8 @@ export interface Activity extends LaneObserver {
 /** State that cannot be collected from callbacks. */
 export interface Standing {
   readonly lanes: ReadonlyMap<string, LaneState>
+  /** The operators of the lanes. @default unknown: the report names no controllers */
+  readonly operators?: ReadonlyMap<string, Pick<Operator, 'controllers'>>
   /** Of all clusters. */
   readonly informers: readonly InformerReport[]
   /** Of the cluster of one operator, where there are several. @default all */
@@ -136,7 +141,17 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     sample,
     report(standing) {
       sample(standing)
-      const { lanes, informers, health, leases = [], posts, configuration, replica, beside } = standing
+      const {
+        lanes,
+        operators: hosted,
+        informers,
+        health,
+        leases = [],
+        posts,
+        configuration,
+        replica,
+        beside,
+      } = standing
       return {
         version: 1,
         at: clock.now(),
@@ -147,7 +162,10 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
         ...(configuration && { configuration }),
         operators: [...lanes]
           .toSorted(([one], [other]) => (one < other ? -1 : 1))
-          .map(([name, lane]) => operatorReport(name, lane, of(name), clock.now())),
+          .map(([name, lane]) => {
+            const controllers = hosted?.get(name)?.controllers.map(controllerSummary)
+            return { ...operatorReport(name, lane, of(name), clock.now()), ...(controllers && { controllers }) }
+          }),
         informers: informers.map(informerSummary),
         leases,
         ...(posts && { posts }),
@@ -223,8 +241,12 @@ function operatorReport(name: string, lane: LaneState, kept: Kept, now: number):
   }
 }
 
-function stateOf({ isPaused, heldBy, running, waiting }: LaneState, failing: number): OperatorState {
-  if (isPaused) return heldBy === 'standby' ? 'standby' : 'paused'
+function controllerSummary({ name, kind: { group, kind }, options: { embeds } }: Controller): ControllerSummary {
+  return { name, group, kind, ...(embeds && { embeds: embeds.label }) }
+}
+
+function stateOf({ isPaused, isStandby, running, waiting }: LaneState, failing: number): OperatorState {
+  if (isPaused) return isStandby ? 'standby' : 'paused'
   if (running > 0) return 'working'
   if (failing > 0) return 'failing'
   return waiting > 0 ? 'waiting' : 'idle'

@@ -49,6 +49,8 @@ export type OperatorState = 'standby' | 'paused' | 'working' | 'failing' | 'wait
 export interface OperatorReport {
   readonly name: string
   readonly state: OperatorState
+  /** What it reconciles. Empty for an external program, whose kinds are its own affair. */
+  readonly controllers?: readonly ControllerSummary[]
   /** CRs whose last reconcile failed, as far as known. */
   readonly failing: number
   readonly waiting: number
@@ -64,6 +66,16 @@ export interface OperatorReport {
   readonly recentRuns: readonly RunSummary[]
   readonly findings: { readonly total: number; readonly latest: readonly FindingSummary[] }
   readonly cost: Cost
+}
+
+/** A controller, and the kind of its CRs. */
+export interface ControllerSummary {
+  /** As in `RunSummary` and `FindingSummary`. */
+  readonly name: string
+  readonly group: string
+  readonly kind: string
+  /** The key of the label of the objects that its CRs embed: the Installations of a Platform. */
+  readonly embeds?: string
 }
 
 /** The result of a reconcile. */

@@ -262,6 +262,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     const informers = informerReports.flatMap(([, of]) => of)
     return {
       lanes: runtime.manager.lanes(),
+      operators: runtime.manager.operators(),
       informers,
       informersOf(lane) {
         const [, at] = lane.split('@')

@@ -60,6 +60,8 @@ export interface LaneState {
   readonly places: number
   readonly later: number
   readonly isPaused: boolean
+  /** Another replica holds the lease, and no administrator has paused it. @default false */
+  readonly isStandby?: boolean
   /** Why queued keys do not run: the first closed gate, in `gateOrder`. */
   readonly heldBy: 'nothing' | Gate
 }
@@ -208,6 +210,7 @@ export class Lane implements SchedulerLane {
       places: gates.concurrency,
       later: this.#later.size,
       isPaused: closed.pause || closed.standby,
+      isStandby: closed.standby && !closed.pause,
       heldBy: items.length === 0 ? 'nothing' : gateOrder.find((gate) => closed[gate])!,
     }
   }

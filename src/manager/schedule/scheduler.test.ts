@@ -364,6 +364,11 @@ describe('a scheduler', () => {
     lane.resume('standby')
     await clock.advance(1000)
     expect(keys(runs)).toEqual(['k'])
+    // A standby without queued keys is not paused by an administrator.
+    lane.pause('standby')
+    expect(lane.state()).toMatchObject({ isPaused: true, isStandby: true, heldBy: 'nothing' })
+    lane.pause()
+    expect(lane.state()).toMatchObject({ isPaused: true, isStandby: false })
   })
 
   it('applies new gates to waiting keys at once, without resetting the spent allowance', async () => {
