@@ -11,7 +11,12 @@ export interface InstallationDescription {
   /** Of the chart and of the operators in it. */
   readonly version: string
   readonly description: string
-  readonly image: { readonly repository: string; readonly tag: string }
+  readonly image: {
+    readonly repository: string
+    readonly tag: string
+    /** `sha256:…`; takes precedence over the tag. */
+    readonly digest?: string
+  }
   /** With the kinds, roles and webhooks that they declare. */
   readonly operators: readonly Operator[]
   /** The content of `muster.yaml`. */

@@ -29,7 +29,7 @@ export function valueTable({ image, config, settings, operators }: InstallationD
     { path: 'image.tag', default: image.tag, help: 'Its tag; ignored if a digest is set.' },
     {
       path: 'image.digest',
-      default: '',
+      default: image.digest ?? '',
       help: 'Its digest, as sha256:…; an image that is named by its digest never changes.',
       schema: { pattern: '^(sha256:[0-9a-f]{64})?$' },
     },

@@ -1,5 +1,5 @@
 /** `muster generate deploy` in a new project, and its diff with a cluster. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { emptyFolder, type Ended, install, muster } from '../../../test/project.ts'
@@ -48,6 +48,12 @@ it(
     expect(await read('deploy/helm/shop/values.yaml')).toContain('replicas: 5')
     expect(await read('deploy/manifests/install.yaml')).toContain('image: mirror:5000/shop:2')
 
+    // A configuration in another folder: its paths are relative to it, and in the image to the project.
+    await mkdir(path.join(project, 'config'))
+    await writeFile(path.join(project, 'config/muster.yaml'), 'operators:\n  shop: { from: ../src/operator.ts }\n')
+    expect(await generate('-f', 'config/muster.yaml', '--out', 'moved')).toMatchObject({ code: 0, stderr: '' })
+    expect(await read('moved/manifests/install.yaml')).toContain('from: ./src/operator.ts')
+
     // A diff with a cluster writes nothing.
     const { kubeconfig, asked } = await servedCluster(folder)
     const admin = await connect({ kubeconfig })
@@ -77,6 +83,20 @@ it(
   },
 )
 
+it('installs operators of Muster, by their name or their package', { timeout: 60_000 }, async () => {
+  const folder = await emptyFolder()
+  const image = `registry:5000/muster@sha256:${'0a'.repeat(32)}`
+  const byPackage = await muster(folder, 'generate', 'deploy', '@muster-dev/muster/platform', '--image', image)
+  expect(byPackage).toMatchObject({ code: 0, stderr: '' })
+  const read = (): Promise<string> => readFile(path.join(folder, 'deploy/manifests/install.yaml'), 'utf8')
+  const installed = await read()
+  expect(installed).toContain(`image: ${image}`)
+  expect(installed).toContain('muster-platform: {}')
+  await writeFile(path.join(folder, 'muster.yaml'), 'operators: { muster-platform: {} }\n')
+  expect(await muster(folder, 'generate', 'deploy', '--image', image)).toMatchObject({ code: 0, stderr: '' })
+  expect(await read()).toBe(installed)
+})
+
 it('explains what it cannot install', { timeout: 60_000 }, async () => {
   const folder = await emptyFolder()
   const refused = async (...words: readonly string[]): Promise<string> =>
@@ -85,5 +105,11 @@ it('explains what it cannot install', { timeout: 60_000 }, async () => {
   await writeFile(path.join(folder, 'muster.yaml'), 'operators:\n  shop: { from: ./gone.ts }\n')
   expect(await refused()).toContain('gone.ts')
   expect(await refused('--name', 'Shop!')).toContain('--name "Shop!"')
-  expect(await refused('--image', 'a b')).toContain('--image a b: write REPOSITORY:TAG.')
+  expect(await refused('--image', 'a b')).toContain('--image a b: write REPOSITORY:TAG, or')
+  expect(await refused('--image', 'a@sha256:12')).toContain('--image a@sha256:12: write REPOSITORY:TAG, or')
+  await mkdir(path.join(folder, 'config'))
+  await writeFile(path.join(folder, 'config', 'muster.yaml'), 'operators:\n  shop: { from: ../../shop.ts }\n')
+  expect(await refused('-f', 'config/muster.yaml')).toContain(
+    'operators.shop.from ../../shop.ts is outside of this folder, and an image has this folder alone',
+  )
 })

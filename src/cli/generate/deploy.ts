@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
-import { isJsonObject, type JsonObject } from '../../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { checkDnsLabel } from '../../kube/meta/name.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { readYaml } from '../../kube/yaml/yaml.ts'
@@ -18,6 +18,7 @@ import type { Operator } from '../../operator/operator.ts'
 import { readNamedFile } from '../command/named-file.ts'
 import { loadOperator } from '../module/module.ts'
 import { loadOwnMuster } from '../module/own-muster.ts'
+import { builtInOperators, moduleReference, ownPackage } from '../module/package-module.ts'
 
 interface DeployFlags {
   /** @default `muster.yaml`, if it exists */
@@ -78,22 +79,25 @@ async function readConfig(
 ): Promise<ReadConfig> {
   const read = file === undefined ? {} : readYaml(await readNamedFile('file', file), { source: file })
   const own = isJsonObject(read) ? read : {}
-  const sections = isJsonObject(own['operators']) ? own['operators'] : {}
-  // The image has the modules at the paths that they have here.
+  // The image has the files at the paths that they have here, and the manager resolves them against the folder of the project.
+  const sections = fromProject(isJsonObject(own['operators']) ? own['operators'] : {}, file)
   const named = given.map(({ operator: { name }, from }) => {
     const section = sections[name]
-    return [name, { from, ...(isJsonObject(section) ? section : {}) }] as const
+    return [name, { ...(from !== undefined && { from }), ...(isJsonObject(section) ? section : {}) }] as const
   })
   const config: JsonObject = { ...own, operators: { ...sections, ...Object.fromEntries(named) } }
   const muster = await loadOwnMuster(file ?? (given[0] ? fileOf(given[0].module) : 'muster.yaml'))
   const loader = muster.manager.createLoader({
-    folder: file === undefined ? process.cwd() : path.dirname(path.resolve(file)),
+    folder: process.cwd(),
     own: { file },
-    given: given.map((one): GivenOperator => ({
-      ...one,
-      name: one.operator.name,
-      load: () => Promise.resolve(one.operator),
-    })),
+    given: [
+      ...builtInOperators(),
+      ...given.map((one): GivenOperator => ({
+        ...one,
+        name: one.operator.name,
+        load: () => Promise.resolve(one.operator),
+      })),
+    ],
     async programs(...asked) {
       const { programLoader } = await muster.contract()
       return await programLoader({ hidden: [], others: () => Object.keys(sections) })(...asked)
@@ -122,20 +126,67 @@ async function readConfig(
 interface Given {
   readonly module: string
   readonly operator: Operator
-  /** Its path in the configuration. */
-  readonly from: string
+  /** Its path or package in the configuration. Undefined: Muster brings it. */
+  readonly from: string | undefined
 }
 
-async function givenOperator(module: string): Promise<Given> {
+async function givenOperator(word: string): Promise<Given> {
+  const module = await moduleReference(word)
   const operator = await loadOperator(module)
-  const relative = path.relative(process.cwd(), path.resolve(module))
+  if (word.startsWith('@')) {
+    // A project may have its own copy of Muster, with the same parts.
+    const isBuiltIn = word.startsWith(ownPackage) && builtInOperators().some(({ name }) => name === operator.name)
+    return { module, operator, from: isBuiltIn ? undefined : word }
+  }
+  return { module: path.resolve(module), operator, from: inProject(word, process.cwd(), word) }
+}
+
+/** The path in the folder of the project, for the image. @throws InvalidFlag */
+function inProject(file: string, folder: string, setting: string): string {
+  const relative = path.relative(process.cwd(), path.resolve(folder, file))
   if (relative.startsWith('..') || path.isAbsolute(relative)) {
     throw new MusterError(
       flagErrors.InvalidFlag,
-      `${module} is outside of this folder, and an image has this folder alone: run the command in the folder of the project.`,
+      `${setting} is outside of this folder, and an image has this folder alone: run the command in the folder of the project.`,
     )
   }
-  return { module: path.resolve(module), operator, from: `./${relative.split(path.sep).join('/')}` }
+  return `./${relative.split(path.sep).join('/')}`
+}
+
+/** The sections with paths relative to the project: those of the file are relative to its folder. @throws InvalidFlag */
+function fromProject(sections: JsonObject, file: string | undefined): JsonObject {
+  const folder = file === undefined ? process.cwd() : path.dirname(path.resolve(file))
+  if (folder === process.cwd()) return sections
+  const isRelative = (value: unknown): value is string => typeof value === 'string' && /^\.{1,2}\//.test(value)
+  const moved = Object.entries(sections).map(([name, section]): readonly [string, Json] => {
+    if (!isJsonObject(section)) return [name, section ?? null]
+    const { from, program } = section
+    const setting = `operators.${name}`
+    return [
+      name,
+      {
+        ...section,
+        ...(isRelative(from) && { from: inProject(from, folder, `${setting}.from ${from}`) }),
+        ...(isJsonObject(program) && { program: movedProgram(program) }),
+      },
+    ]
+
+    function movedProgram(given: JsonObject): JsonObject {
+      const { command, readable } = given
+      const moveFile = (value: unknown): string =>
+        path.isAbsolute(String(value))
+          ? String(value)
+          : inProject(String(value), folder, `${setting}.program ${String(value)}`)
+      return {
+        ...given,
+        ...(isRelative(command) && { command: moveFile(command) }),
+        // Its default is the folder of the configuration.
+        folder: moveFile(given['folder'] ?? '.'),
+        ...(Array.isArray(readable) && { readable: readable.map(moveFile) }),
+      }
+    }
+  })
+  return Object.fromEntries(moved)
 }
 
 /** What `muster init` makes. */
@@ -172,13 +223,18 @@ function checkLabel(flag: string, word: string, longest: number): void {
     throw new MusterError(flagErrors.InvalidFlag, `--${flag} "${word}": it must have at most ${longest} characters.`)
 }
 
-/** `registry:5000/a/b:tag`. @throws InvalidFlag */
+/** `registry:5000/a/b:tag`, `a/b@sha256:…`. @throws InvalidFlag */
 function readImage(text: string): InstallationDescription['image'] {
-  const at = text.lastIndexOf(':')
-  const isTag = at > text.lastIndexOf('/')
-  const [repository, tag] = isTag ? [text.slice(0, at), text.slice(at + 1)] : [text, 'latest']
-  if (!/^[\w./:-]+$/.test(repository) || !/^\w[\w.-]*$/.test(tag)) {
-    throw new MusterError(flagErrors.InvalidFlag, `--image ${text}: write REPOSITORY:TAG.`)
+  const [name = '', digest, ...rest] = text.split('@')
+  const at = name.lastIndexOf(':')
+  const isTag = at > name.lastIndexOf('/')
+  const [repository, tag] = isTag ? [name.slice(0, at), name.slice(at + 1)] : [name, 'latest']
+  const isDigest = digest === undefined || /^sha256:[0-9a-f]{64}$/.test(digest)
+  if (!/^[\w./:-]+$/.test(repository) || !/^\w[\w.-]*$/.test(tag) || !isDigest || rest.length > 0) {
+    throw new MusterError(
+      flagErrors.InvalidFlag,
+      `--image ${text}: write REPOSITORY:TAG, or REPOSITORY@sha256:… with 64 hexadecimal digits.`,
+    )
   }
-  return { repository, tag }
+  return { repository, tag, ...(digest !== undefined && { digest }) }
 }

@@ -58,7 +58,11 @@ const flags = {
     help: 'rbac: a setting of that manager; may be repeated',
   },
   configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'rbac: the ConfigMap that the manager follows' },
-  image: { type: 'string', value: 'REPOSITORY:TAG', help: 'deploy: the image (default: NAME:VERSION)' },
+  image: {
+    type: 'string',
+    value: 'REPOSITORY:TAG',
+    help: 'deploy: the image, or REPOSITORY@sha256:DIGEST (default: NAME:VERSION)',
+  },
   diff: {
     type: 'boolean',
     help: 'deploy: show what applying the manifests would change in the cluster; write nothing',

@@ -7,7 +7,8 @@ import { resolvePackage } from '../../manager/loading/package.ts'
 import { facadeNames } from '../../platform/facade/facade-names.ts'
 import { platformName } from '../../platform/installation/holder.ts'
 
-const own = '@muster-dev/muster/'
+/** What the names of Muster's own parts begin with. */
+export const ownPackage = '@muster-dev/muster/'
 
 /**
  * `FILE#NAME` of a word that begins with `@`, as an import in a file of the working directory finds it; any other word as it is.
@@ -18,7 +19,7 @@ export async function moduleReference(word: string): Promise<string> {
   if (!word.startsWith('@')) return word
   const [specifier = '', ...names] = word.split('#')
   const found = await resolvePackage(specifier, process.cwd()).catch((error: unknown) => {
-    const file = specifier.startsWith(own) ? ownFile(specifier.slice(own.length)) : undefined
+    const file = specifier.startsWith(ownPackage) ? ownFile(specifier.slice(ownPackage.length)) : undefined
     if (file === undefined) throw error
     return file
   })

@@ -189,6 +189,11 @@ const ageColumn: CustomResourceColumnDefinition = {
   jsonPath: '.metadata.creationTimestamp',
 }
 
+/** With custom columns, the API server shows no age by itself. Authors may declare theirs, in another place. */
+function withAge(columns: readonly CustomResourceColumnDefinition[]): readonly CustomResourceColumnDefinition[] {
+  return columns.some(({ name }) => name.toLowerCase() === 'age') ? columns : [...columns, ageColumn]
+}
+
 function schemaOf({ spec, status, rules, description }: VersionDefinition): JSONSchemaProps {
   const specSchema = objectSchema(spec)
   // A spec without required fields may be left out; its defaults still apply.
