@@ -20,6 +20,9 @@ import type { CertificateAuthority } from '../../pki/certificate-authority.ts'
 import { identityOf, storeIdentity } from './kept-identity.ts'
 import { runningCluster } from './running-cluster.ts'
 
+/** The configuration of a manager beside an embedded cluster, unless the user names another. */
+export const embeddedConfigMap = 'default/muster'
+
 interface EmbeddedClusterOptions {
   /** The value of the flag. @default a free port */
   readonly port: string | undefined

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -13,7 +13,9 @@ import { connect } from '../../client/connect.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { Deployment } from '../../kube/kinds.ts'
+import { readReport } from '../../manager/observability/report.ts'
 import start from '../cluster/start.ts'
+import { readManagerFile } from './manager-file.ts'
 
 const example = fileURLToPath(new URL('../../../examples/memcached/operator.ts', import.meta.url))
 const memcacheds: Resource = {
@@ -87,7 +89,7 @@ async function client(kubeconfig: string): Promise<Client> {
 describe('muster run', { timeout: 60_000 }, () => {
   it('starts a cluster with the kinds, runs the operator, and ends on request', async () => {
     const folder = await emptyFolder()
-    const running = run(folder, '--embedded')
+    const running = run(folder, '--embedded', '--data', 'kept')
     await running.until((out) => out.includes('memcached is running'))
     expect(running.out[0]).toMatch(/^an embedded cluster is ready on https:\/\/127\.0\.0\.1:\d+; to use it: export /)
     const person = await client(path.join(folder, '.muster', 'kubeconfig'))
@@ -96,6 +98,16 @@ describe('muster run', { timeout: 60_000 }, () => {
     await running.until((_, err) => err.some((line) => line.includes('created deployment')))
     const line = running.err.find((one) => one.includes('created deployment'))
     expect(JSON.parse(line!)).toMatchObject({ operator: 'memcached', key: 'default/a', time: expect.any(String) })
+    // What `muster pause`, `muster cost` and the next start need.
+    const { url } = readManagerFile(folder)!
+    const report = readReport(await (await fetch(`${url}/report`)).json())
+    expect(report).toMatchObject({
+      configuration: { source: 'ConfigMap default/muster' },
+      beside: { name: 'an embedded cluster', bytes: expect.any(Number) as number },
+    })
+    expect(await readFile(path.join(folder, 'kept', 'identity.json'), 'utf8')).toContain(
+      `"consolePort":${new URL(url).port}`,
+    )
     // As a terminal and bin/muster do together: twice at once is once.
     running.child.kill('SIGINT')
     expect(await running.end('SIGINT')).toBe(0)
@@ -175,9 +187,16 @@ describe('muster run', { timeout: 60_000 }, () => {
       muster(folder, 'run'),
       muster(folder, 'run', example, '-n', 'A'),
       muster(folder, 'run', example, '--embedded', '--context', 'a'),
+      muster(folder, 'run', example, '--data', 'kept'),
       muster(folder, 'run', example, '--kubeconfig', 'none'),
     ])
-    expect(failures.map(({ stderr }) => stderr.split(' ')[0])).toEqual(['MUS1503', 'MUS1503', 'MUS1503', 'MUS1101'])
+    expect(failures.map(({ stderr }) => stderr.split(' ')[0])).toEqual([
+      'MUS1503',
+      'MUS1503',
+      'MUS1503',
+      'MUS1503',
+      'MUS1101',
+    ])
     for (const { code, stdout, stderr } of failures) {
       expect({ code: code > 0, stdout, lines: stderr.trim().split('\n').length }).toEqual({
         code: true,

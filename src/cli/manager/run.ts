@@ -14,6 +14,7 @@ import type { Settings } from '../../manager/config/settings.ts'
 import { findPod } from '../../manager/runtime/find-pod.ts'
 import { replicaName } from '../../manager/leases/replica-name.ts'
 import type { ManagerService, ManagerServiceOptions, WebhookPlace } from '../../manager/runtime/manager-service.ts'
+import type { ProcessNeighbour } from '../../manager/observability/report.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
@@ -77,8 +78,9 @@ installation.`,
     },
     embedded: {
       type: 'boolean',
-      help: 'start an embedded cluster and run on it; kubeconfig: .muster/kubeconfig',
+      help: 'start an embedded cluster and run on it; kubeconfig: .muster/kubeconfig, configuration: ConfigMap default/muster',
     },
+    data: { type: 'string', value: 'DIR', help: 'with --embedded: folder for its data (default: in memory only)' },
   },
   async run({ flags, positionals, out, err, signal }) {
     const { file, configmap } = flags
@@ -111,6 +113,8 @@ installation.`,
     const from = file !== undefined ? { file } : configMap !== undefined ? { configMap } : undefined
     const running = { given, muster, pod, namespaces, webhooks, from, set, out, err, signal }
     if (!flags.embedded) {
+      if (flags.data !== undefined)
+        throw new MusterError(flagErrors.InvalidFlag, '--data is the folder of an embedded cluster: add --embedded.')
       await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
       return 0
     }
@@ -120,16 +124,25 @@ installation.`,
         '--embedded brings a cluster of its own: leave --kubeconfig and --context out.',
       )
     }
+    const bytesAtStart = process.memoryUsage.rss()
     const onLoopback = webhooks ?? { address: { url: 'https://127.0.0.1:0' }, listen: { host: '127.0.0.1', port: 0 } }
-    const { besideEmbeddedCluster } = await import('../cluster/embedded-cluster.ts')
+    const { besideEmbeddedCluster, embeddedConfigMap } = await import('../cluster/embedded-cluster.ts')
+    const { keepConsolePort, keptConsolePort } = await import('../cluster/kept-identity.ts')
+    const folder = flags.data === undefined ? undefined : path.resolve(flags.data)
     const kubeconfig = path.resolve('.muster', 'kubeconfig')
-    await besideEmbeddedCluster(
-      { port: undefined, kubeconfig, folder: undefined, nodes: '3' },
-      async ({ url, use }) => {
-        out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
-        await run({ ...running, webhooks: onLoopback, install: true, connection: { kubeconfig } })
-      },
-    )
+    await besideEmbeddedCluster({ port: undefined, kubeconfig, folder, nodes: '3' }, async ({ url, use }) => {
+      out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
+      await run({
+        ...running,
+        from: from ?? { configMap: embeddedConfigMap },
+        webhooks: onLoopback,
+        install: true,
+        connection: { kubeconfig },
+        beside: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
+        statusPort: () => keptConsolePort(folder),
+        onServed: (statusUrl) => keepConsolePort(folder, statusUrl),
+      })
+    })
     return 0
   },
 })
@@ -157,6 +170,11 @@ interface Running {
   readonly out: (line: string) => void
   readonly err: (line: string) => void
   readonly signal: AbortSignal
+  readonly beside?: ProcessNeighbour
+  /** The port of the console at the last start. */
+  readonly statusPort?: () => number | undefined
+  /** Notified of the address of the console. */
+  readonly onServed?: (url: string) => void
 }
 
 async function run(running: Running): Promise<void> {
@@ -231,10 +249,13 @@ async function runUntilOutdated(running: Running): Promise<void> {
       reach: muster.manager.reachCluster,
       identity: replicaName(),
       page: consolePage(),
+      statusPort: running.statusPort?.(),
+      ...(running.beside && { beside: running.beside }),
       log,
       signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
     })
+    running.onServed?.(service.statusUrl)
     const forget = await announced(service.statusUrl, log)
     try {
       // An operator whose caches never sync must not delay the announcement of the others.

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../../test/free-port.ts'
 import { emptyFolder, muster } from '../../../test/project.ts'
 import type { Client } from '../../client/client.ts'
 import { connect } from '../../client/connect.ts'
@@ -157,6 +159,9 @@ describe('muster up', { timeout: 120_000 }, () => {
     })
     expect(JSON.stringify(report)).not.toMatch(/open sesame|simulated-sidecar/)
     expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 3 resident processes')
+    const pausing = await muster(folder, 'pause', 'memcached', '--kubeconfig', kubeconfig)
+    expect(pausing).toMatchObject({ code: 0, stdout: 'operator memcached is paused (ConfigMap default/muster)\n' })
+    expect(await muster(folder, 'resume', 'memcached', '--kubeconfig', kubeconfig)).toMatchObject({ code: 0 })
     expect((await muster(folder, 'up')).stderr).toMatch(/^MUS1603 StorageInUse: .* is used by process \d+/)
 
     expect(await first.end()).toBe(0)
@@ -164,8 +169,15 @@ describe('muster up', { timeout: 120_000 }, () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
     expect((await muster(folder, 'top')).stderr).toMatch(/^MUS1507 ManagerNotFound/)
 
+    // The console has the port of the last start. One that was closed just now may be taken, so the file gets another one.
+    const identity = path.join(folder, '.muster', 'data', 'identity.json')
+    const kept = await readFile(identity, 'utf8')
+    expect(kept).toContain(`"consolePort":${new URL(url).port}`)
+    const port = await freePort()
+    await writeFile(identity, kept.replace(`"consolePort":${new URL(url).port}`, `"consolePort":${port}`))
     const second = up(folder)
     expect(await second.line('at rest')).toBe('at rest: 0 writes since this start')
+    expect(second.out).toContain(`  http://127.0.0.1:${port}`)
     const again = await connect({ kubeconfig })
     onTestFinished(() => again.close())
     const found = await again.get(memcacheds, { name: 'sample', namespace: 'default' })

@@ -15,7 +15,8 @@ import type { ManagerReport } from '../../manager/observability/report.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { exampleFiles, sampleMark, samples, tries } from './demo.ts'
-import { besideEmbeddedCluster, type ReadyCluster } from '../cluster/embedded-cluster.ts'
+import { besideEmbeddedCluster, embeddedConfigMap, type ReadyCluster } from '../cluster/embedded-cluster.ts'
+import { keepConsolePort, keptConsolePort } from '../cluster/kept-identity.ts'
 import { runningHere, writeManagerFile } from '../manager/manager-file.ts'
 import type { OwnMuster } from '../module/own-muster.ts'
 
@@ -72,7 +73,7 @@ interface Shown {
 
 async function show({ started, kubeconfig, folder, examples, out, err, signal }: Shown): Promise<void> {
   const { muster, operators } = examples
-  const manager = await startManager({ muster, operators, kubeconfig, err, signal })
+  const manager = await startManager({ muster, operators, kubeconfig, folder, err, signal })
   const { remove } = await writeManagerFile(manager.url)
   try {
     if (!signal.aborted) for (const line of introduction(started, folder, manager)) out(line)
@@ -137,18 +138,23 @@ interface ManagerStart {
   readonly muster: Hosting
   readonly operators: readonly Operator[]
   readonly kubeconfig: string
+  /** Of the data, which keeps the port of the console. */
+  readonly folder: string | undefined
   readonly err: (line: string) => void
   readonly signal: AbortSignal
 }
 
 /** Starts the manager: the only function here that knows how operators are hosted. */
-async function startManager({ muster, operators, kubeconfig, err, signal }: ManagerStart): Promise<RunningManager> {
+async function startManager(starting: ManagerStart): Promise<RunningManager> {
+  const { muster, operators, kubeconfig, folder, err, signal } = starting
   const { startManagerService, reachLocal, reachCluster } = muster
   const [{ installKinds }, { simulatedSidecars }] = await Promise.all([
     import('../manager/install-kinds.ts'),
     import('./simulated-sidecars.ts'),
   ])
   const service = await startManagerService({
+    // In the cluster, so that `muster pause OPERATOR` has a place to say so.
+    from: { configMap: embeddedConfigMap },
     environment: process.env,
     over: [
       { source: 'muster up', value: { clientConnection: { kubeconfig }, health: { port: 0 }, metrics: { port: 0 } } },
@@ -166,6 +172,7 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     live: (client) => simulatedSidecars(client, systemClock),
     beside: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
     page: consolePage(),
+    statusPort: keptConsolePort(folder),
     log(line) {
       // Activity is in the table; problems are printed here.
       if ((line.level === 'warn' || line.level === 'error') && !signal.aborted) err(JSON.stringify(line))
@@ -173,6 +180,7 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
   })
   const { runtime } = service
   try {
+    keepConsolePort(folder, service.statusUrl)
     await runtime.settled()
     const failed = runtime.posts().flatMap(({ operator, stand }) => (stand === 'failed' ? [operator] : []))
     return {

@@ -98,8 +98,19 @@ describe('a manager service', () => {
     expect(await ask('/metrics')).toMatch(/controller_runtime_reconcile_total\{controller="things\/thing".*\} \d/)
     expect(await ask('/metrics')).toMatch(/rest_client_requests_total\{code="200",method="GET",host="embedded"\} \d/)
     expect(JSON.parse(await ask('/report'))).toMatchObject({
-      operators: [{ name: 'things', recentRuns: [{ key: 'default/a' }] }],
+      operators: [
+        {
+          name: 'things',
+          controllers: [{ name: 'thing', group: 'service.example.com', kind: 'Thing' }],
+          recentRuns: [{ key: 'default/a' }],
+        },
+      ],
     })
+    // A second one asks for the same port, which is taken.
+    const statusPort = Number(new URL(service.statusUrl).port)
+    const second = await start({ identity: 'second', statusPort })
+    expect(second.statusUrl).toMatch(/^http:/)
+    expect(second.statusUrl).not.toBe(service.statusUrl)
   })
 
   it('follows a ConfigMap: an invalid one is reported and has no effect, a fixed one takes effect', async () => {

@@ -75,6 +75,8 @@ export interface ManagerServiceOptions {
   readonly live?: (client: Client) => Live
   /** What else runs in this process: `an embedded cluster`. */
   readonly beside?: ProcessNeighbour
+  /** The loopback port of the status server, if no other program has taken it. @default a free one */
+  readonly statusPort?: number | undefined
   /** Files of the console. @default no console */
   readonly page?: StatusServerOptions['page']
   /** Ends the process when an operator hangs it. Without it, no operator is quarantined. */
@@ -301,6 +303,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     report,
     logs: (after) => buffer.after(after),
     page,
+    port: options.statusPort ?? 0,
     log,
     environment,
     endings,
@@ -326,6 +329,8 @@ interface Asked {
   readonly report: () => ManagerReport
   readonly logs: StatusServerOptions['logs']
   readonly page: StatusServerOptions['page'] | undefined
+  /** Of the complete status. */
+  readonly port: number
   readonly log: Log
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly endings: Endings
@@ -340,6 +345,7 @@ async function serveStatus({
   report,
   logs,
   page,
+  port: ownPort,
   log,
   environment,
   endings,
@@ -375,13 +381,10 @@ async function serveStatus({
   if (page) await listen('console', shown)
   else if (settings.console.port !== 0)
     log({ level: 'warn', msg: 'console.port is set, but this manager brings no console' })
-  const own = await startStatusServer({
-    host: '127.0.0.1',
-    port: 0,
-    health,
-    metrics: rendered,
-    ...(logs && { logs }),
-    ...shown,
+  const complete = { host: '127.0.0.1', health, metrics: rendered, ...(logs && { logs }), ...shown }
+  const own = await startStatusServer({ ...complete, port: ownPort }).catch((error: unknown) => {
+    if (!isMusterError(error, managerErrors.PortTaken) || ownPort === 0) throw error
+    return startStatusServer({ ...complete, port: 0 })
   })
   endings.add(() => own.close())
   return own.url
