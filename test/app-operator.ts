@@ -66,7 +66,8 @@ export function openAppEnvironment(
   options: AppController,
   environment: TestEnvironmentOptions = {},
 ): Promise<TestEnvironment> {
-  return openTestEnvironment(appOperator(options), environment)
+  // Mistakes are part of many tests: they are not printed.
+  return openTestEnvironment(appOperator(options), { log: () => undefined, ...environment })
 }
 
 /** Requests from here on, as `METHOD last/parts`. */

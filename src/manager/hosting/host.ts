@@ -133,9 +133,9 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
   }
   const lane =
     options.lane ?? createScheduler({ clock, concurrency }).openLane(operator.name, { ...openGates, concurrency })
-  lane.serve(async (id) => {
+  lane.serve(async (id, cause) => {
     const { name, key } = parseId(id)
-    await byName.get(name)?.work(key)
+    await byName.get(name)?.work(key, cause)
   })
   const history = options.history ?? createCausalityTracker(clock)
   const reporter = createFindingReporter({

@@ -2,7 +2,8 @@
  * One line of a manager's log: a message, its level, and members with stable names. The writer adds the time.
  *
  * Members that recur have one name each: `operator`, `controller`, `key` (`namespace/name` of the CR), `reconcileID`,
- * `cluster`, `resource`, `error` (the text of the cause), `retryAfterMs`. Log queries depend on them.
+ * `cause` and `trigger` of a reconcile (`change`, `retry` or `resync`; the object that changed), `cluster`, `resource`, `error` (the
+ * text of the cause), `retryAfterMs`. Log queries depend on them.
  */
 import type { JsonObject } from '../../kube/json.ts'
 

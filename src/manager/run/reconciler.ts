@@ -8,6 +8,7 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { Log } from '../logging/log-line.ts'
+import type { JsonObject } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Controller } from '../../operator/controller.ts'
@@ -22,6 +23,7 @@ import type { ConflictFinding, Finding } from '../findings/finding.ts'
 import type { CausalityTracker } from '../findings/causality-tracker.ts'
 import { findRivals } from '../findings/rival-search.ts'
 import type { FindingSubject, FindingReporter } from '../findings/finding-reporter.ts'
+import type { RunCause } from '../gates/priority.ts'
 import type { HeldTracker } from '../inputs/held-tracker.ts'
 import type { InputTracker } from '../inputs/input-tracker.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
@@ -72,7 +74,7 @@ export interface Reconciler {
   start(): void
   /** Enqueues every CR again: the configuration has changed. */
   restart(): void
-  work(key: string): Promise<void>
+  work(key: string, cause: RunCause): Promise<void>
   /** An input has changed, perhaps by a write of this controller. */
   onChange(change: InputChange): void
   /** An embedded object that these keys asked for has changed, perhaps by a write of this controller. */
@@ -109,6 +111,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
    */
   const handled = new Map<string, number>()
   const due = new Map<string, number>()
+  /** By key: the latest changed input since its last reconcile. For the log. */
+  const triggers = new Map<string, { readonly kind: string; readonly metadata: KubeObject['metadata'] }>()
   /** Keys that wait for pending inputs. */
   const waiting = new Set<string>()
   /** Of controllers with tasks. */
@@ -124,6 +128,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     memories.delete(key)
     handled.delete(key)
     due.delete(key)
+    triggers.delete(key)
     waiting.delete(key)
     askers.get(key)?.close()
     askers.delete(key)
@@ -135,7 +140,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   // ── one reconcile ──────────────────────────────────────────────────────────────────────────────────────────
 
-  async function work(key: string): Promise<void> {
+  async function work(key: string, cause: RunCause): Promise<void> {
     const cr = find(key)
     if (!cr) {
       forget(key)
@@ -147,6 +152,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       waiting.add(key)
       return
     }
+    const why = whyOf(key, cause)
     const run = begin(key, cr)
     const held = options.held?.open(key)
     const asker = askerOf(key)
@@ -172,7 +178,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       asker?.end(ledger.isSuspended ? 'suspended' : ledger.failure ? 'failed' : 'done')
       const effort = run.end()
       memories.set(key, memory)
-      conclude(run, effort ? { ...ledger, effort } : ledger)
+      conclude(run, effort ? { ...ledger, effort } : ledger, why)
     } catch (error) {
       // The kit catches errors of author code; this is an error of the kit itself, and must not stop the queue.
       log({ level: 'error', msg: 'Internal error', operator, controller: controller.name, key, error: describe(error) })
@@ -183,6 +189,15 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       // The reconcile may have removed the last finalizer: its own write causes no watch event here.
       if (!find(key)) forget(key)
     }
+  }
+
+  /** Why a reconcile runs, for its log line. */
+  function whyOf(key: string, cause: RunCause): JsonObject {
+    const trigger = triggers.get(key)
+    triggers.delete(key)
+    if (!trigger) return { cause }
+    const { name = '', namespace } = trigger.metadata
+    return { cause, trigger: `${trigger.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` }
   }
 
   function askerOf(key: string): TaskAsker | undefined {
@@ -273,12 +288,12 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
   }
 
-  function conclude(run: RunContext, ledger: Ledger): void {
+  function conclude(run: RunContext, ledger: Ledger, why: JsonObject): void {
     const { key, cr, hasReason } = run
     const { requeueAfterMs, failure } = ledger
     options.onLedger?.(ledger)
     options.metrics?.count(ledger, clock.now() - ledger.startedAt)
-    log(logLine(ledger))
+    log({ ...logLine(ledger), ...why })
     for (const event of eventsOf(ledger)) recordEvent(cr, event)
     for (const finding of throttle.note(key, ledger, hasReason)) {
       if (finding.kind === 'conflict') history.quarrel(finding)
@@ -356,6 +371,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** An input of the key has changed. */
   function noteInputChange(key: string, change: InputChange, origin: number): void {
+    const { resource, before, after = before } = change
+    if (after) triggers.set(key, { kind: resource.kind, metadata: after.metadata })
     if (throttle.isOutput(key, change)) {
       lane.add(idOf(key))
       return

@@ -24,10 +24,13 @@ export interface LaneObserver {
 /** Paused by an administrator; another replica holds the lease; the budget is exceeded. */
 export type PauseReason = Extract<Gate, 'pause' | 'standby' | 'budget'>
 
+/** `cause`: the most urgent reason that the key was queued for. */
+export type RunKey = (key: string, cause: RunCause) => Promise<void>
+
 /** An operator's queue in the scheduler. */
 export interface SchedulerLane {
   /** Names the function that runs a key; it never rejects. Until then, keys wait. */
-  serve(run: (key: string) => Promise<void>): void
+  serve(run: RunKey): void
   /** Enqueues the key. */
   add(key: string, cause?: RunCause): void
   /** Enqueues the key after this time, unless it runs earlier. */
@@ -94,7 +97,7 @@ export class Lane implements SchedulerLane {
   /** The turn in which the scheduler last chose this lane. */
   servedAt = 0
   readonly #owner: LaneOwner
-  #run: ((key: string) => Promise<void>) | undefined
+  #run: RunKey | undefined
   readonly #waiting = new Map<string, QueuedKey>()
   /** Queued keys by due time; replaced entries are skipped. */
   readonly #soon: Heap<QueuedKey> = createHeap((a, b) => a.due < b.due)
@@ -118,7 +121,7 @@ export class Lane implements SchedulerLane {
 
   // ── for the operator ───────────────────────────────────────────────────────────────────────────────────────
 
-  serve(run: (key: string) => Promise<void>): void {
+  serve(run: RunKey): void {
     this.#run = run
     this.#owner.pump()
   }
@@ -258,11 +261,11 @@ export class Lane implements SchedulerLane {
   }
 
   /** Runs the key. The caller awaits that, then calls `end`. */
-  start({ key, collected }: QueuedKey, now: number): Promise<void> {
+  start({ key, cause, collected }: QueuedKey, now: number): Promise<void> {
     this.#waiting.delete(key)
     this.running.set(key, now)
     this.#owner.observer?.started(this.name, now - collected.since)
-    return this.#run!(key)
+    return this.#run!(key, cause)
   }
 
   end(key: string, tookMs: number): void {

@@ -1,14 +1,17 @@
 /** An error of author code: its file, line and stack are in the log, and nowhere else. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   App as AppKind,
   app,
   type AppController,
+  appOperator,
   conditionsOf,
   openAppEnvironment,
 } from '../../../test/app-operator.ts'
 import { ConfigMap, Pod, Secret } from '../../kube/kinds.ts'
 import { defineDependent } from '../../operator/dependent/dependent.ts'
+import { fail } from '../../operator/failure.ts'
+import { openTestEnvironment } from './test-environment.ts'
 import type { LogLine } from '../logging/log-line.ts'
 
 const here = import.meta.filename
@@ -71,5 +74,26 @@ describe('an error that author code throws', () => {
     })
     expect(line['stack']).toContain('cannot log in with')
     expect(JSON.stringify(line)).not.toContain('tr0ub4dor')
+  })
+})
+
+describe('a test without a log', () => {
+  it('prints mistakes of author code, each once, and nothing else', async () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    onTestFinished(() => write.mockRestore())
+    const misspelt = { dta: { text: 'x' } } as { readonly data?: Readonly<Record<string, string>> }
+    const mistaken = appOperator({
+      dependents: [defineDependent({ for: AppKind, kind: ConfigMap, fromCR: () => misspelt })],
+    })
+    const decided = appOperator({ check: () => fail('NoLicence', 'there is no licence') })
+    for (const operator of [mistaken, decided]) {
+      const testEnv = await openTestEnvironment(operator)
+      await testEnv.create(AppKind, app('a'))
+      await testEnv.settle(60_000)
+      await testEnv.close()
+    }
+    expect(write.mock.calls.map(([text]) => text)).toEqual([
+      'kit, controller app, for default/a: InvalidDependent: Dependent configMap, in fromCR: ConfigMap of v1 has no field dta. Did you mean "data"?\n',
+    ])
   })
 })

@@ -175,11 +175,19 @@ describe('the ledger', () => {
         path: 'CRGetter>CRChecker>ObjectsGetter>Mutator>Updater>SuccessManager',
         done: ['created configMap', 'statusWritten cr'],
         requeueAfterMs: 90_000,
+        cause: 'change',
+        trigger: 'App default/a',
       },
     ])
     await testEnv.client.patch(ConfigMap, ref, { data: { text: 'drift' } }, { type: 'merge' })
     await testEnv.settle()
-    expect(lines.findLast((line) => 'done' in line)?.['done']).toEqual(['corrected configMap (data.text)'])
+    const corrected = { done: ['corrected configMap (data.text)'], cause: 'change', trigger: 'ConfigMap default/a' }
+    expect(lines.findLast((line) => 'done' in line)).toMatchObject(corrected)
+    // A resync has no trigger, and no effect: it is in the log at the level debug.
+    await testEnv.clock.advance(90_000)
+    await testEnv.settle()
+    expect(lines.at(-1)).toMatchObject({ level: 'debug', cause: 'resync' })
+    expect(lines.at(-1)).not.toHaveProperty('trigger')
     await testEnv.close()
   })
 

@@ -19,12 +19,16 @@ import { checkKind } from '../../operator/kind/kind-check.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type OperatorHost, hostOperator, type OperatorHostOptions } from '../hosting/host.ts'
+import type { Log } from '../logging/log-line.ts'
 import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
 import { createWebhookHost } from '../webhooks/webhook-host.ts'
 import { inProcessWebhooks } from './in-process-webhooks.ts'
+import { authorMistakes } from './author-mistakes.ts'
 import { startWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 
-export interface TestEnvironmentOptions extends Pick<OperatorHostOptions, 'config' | 'concurrency' | 'live' | 'log'> {
+export interface TestEnvironmentOptions extends Pick<OperatorHostOptions, 'config' | 'concurrency' | 'live'> {
+  /** One line for each reconcile. @default mistakes of author code are printed to standard error */
+  readonly log?: Log
   /**
    * Runs a scheduler, a kubelet and workload controllers: Deployments create Pods, and Pods become ready. @default
    * false
@@ -92,6 +96,7 @@ export async function openTestEnvironment(
   options: TestEnvironmentOptions = {},
 ): Promise<TestEnvironment> {
   const { seed = 1, workloads = false, wire = (transport) => transport } = options
+  const log = options.log ?? authorMistakes((line) => void process.stderr.write(`${line}\n`))
   const clock = virtualClock()
   const random = seededRandom(seed)
   const declares = operator.webhooks.length + operator.conversions.length > 0
@@ -123,6 +128,7 @@ export async function openTestEnvironment(
     const tasks = createTaskRunner({ clock, hold: (_key, work) => clock.hold(work()) })
     const host = hostOperator({
       ...options,
+      log,
       tasks,
       ...(webhooks && { webhooks: webhooks.webhooks }),
       operator,

@@ -180,18 +180,13 @@ function versionOf(definition: VersionDefinition, storage: boolean): CustomResou
 
 /** With custom columns, the API server shows no age by itself; an author who declares it has it where they want it. */
 function withAge(columns: readonly CustomResourceColumnDefinition[]): CustomResourceColumnDefinition[] {
-  return columns.some(({ name }) => name === ageColumn.name) ? [...columns] : [...columns, ageColumn]
+  return columns.some(({ name }) => name.toLowerCase() === 'age') ? [...columns] : [...columns, ageColumn]
 }
 
 const ageColumn: CustomResourceColumnDefinition = {
   name: 'Age',
   type: 'date',
   jsonPath: '.metadata.creationTimestamp',
-}
-
-/** With custom columns, the API server shows no age by itself. Authors may declare theirs, in another place. */
-function withAge(columns: readonly CustomResourceColumnDefinition[]): readonly CustomResourceColumnDefinition[] {
-  return columns.some(({ name }) => name.toLowerCase() === 'age') ? columns : [...columns, ageColumn]
 }
 
 function schemaOf({ spec, status, rules, description }: VersionDefinition): JSONSchemaProps {
