@@ -1,7 +1,7 @@
 /** `muster doctor`: checks a connection step by step, and reports the failing step with its cure. */
 import { systemClock } from '../../clock/system-clock.ts'
 import { createClient } from '../../client/create-client.ts'
-import { readJson } from '../../client/body.ts'
+import { serverVersion } from '../../client/server-facts.ts'
 import { httpTransport } from '../../client/http/http-transport.ts'
 import { loadConnection } from '../../client/load-connection.ts'
 import { describeError } from '../../kube/muster-error.ts'
@@ -33,11 +33,8 @@ const command: Command = defineCommand({
       try {
         await step(
           'connection',
-          async () => {
-            const { body } = await client.request({ method: 'GET', path: '/version', signal, timeoutMs: 10_000 })
-            return (await readJson(body)) as unknown as { readonly gitVersion: string }
-          },
-          ({ gitVersion }) => `the server is Kubernetes ${gitVersion}`,
+          () => serverVersion(client, { signal, timeoutMs: 10_000 }),
+          (version) => `the server is Kubernetes ${version}`,
         )
         await step(
           'identity',

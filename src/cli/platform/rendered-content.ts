@@ -1,5 +1,6 @@
 /** An Installation rendered here as its controller renders it: with its values, its files and what charts generated before. */
 import { systemRandom } from '../../clock/random.ts'
+import { servedApis, serverVersion } from '../../client/server-facts.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import type { Resource } from '../../kube/kind.ts'
@@ -8,7 +9,10 @@ import { managedByLabel } from '../../operator/dependent/desired.ts'
 import { openView, type View } from '../../operator/view/view.ts'
 import type { InstallationObject } from '../../platform/installation/installation.ts'
 import { platformName } from '../../platform/installation/holder.ts'
-import { renderSource, type RenderedSource } from '../../platform/installation/render-source.ts'
+import { knownReleases, type ReleaseRevision } from '../../platform/installation/release-revision.ts'
+import { isChartSource, renderSource, type RenderedSource } from '../../platform/installation/render-source.ts'
+import { Revision, type RevisionObject } from '../../platform/installation/revision.ts'
+import { type ApiReader, renderForCluster } from '../../platform/installation/capabilities.ts'
 import { type LookupReader, renderWithLookups } from '../../platform/installation/lookups.ts'
 import { generatedValues } from '../../platform/installation/generated-secrets.ts'
 import { sourceCredentials, sourceRequest } from '../../platform/installation/source-request.ts'
@@ -33,17 +37,49 @@ export async function renderedContent(
       env: process.env,
     }
     const options = { credentials: sourceCredentials(installation, view), signal: place.signal }
-    const { rendered } = await renderWithLookups(request, {
-      cr: installation,
-      view,
-      reader: readerOf(place),
-      as: undefined,
-      render: (one) => renderSource(one, services, options),
-      isRecording: false,
-    })
+    const { revisions, release } = await releaseOf(place, installation)
+    const { rendered } = await renderWithLookups(
+      { ...request, ...(release && { release }) },
+      {
+        cr: installation,
+        view,
+        reader: readerOf(place),
+        as: undefined,
+        render: async (one) => {
+          const asking = { reader: apiReader(place), spec: installation.spec, known: installation.status?.apis ?? {} }
+          const render = (asked: typeof one): Promise<RenderedSource> => renderSource(asked, services, options)
+          return (await renderForCluster(one, { ...asking, revisions, render })).rendered
+        },
+        isRecording: false,
+      },
+    )
     return rendered
   } finally {
     await thread.close()
+  }
+}
+
+/** It is rendered as the newest revision: that its number changes with the next one is no difference. */
+async function releaseOf(
+  { client, ref: { namespace }, signal }: InstallationPlace,
+  installation: InstallationObject,
+): Promise<{ readonly revisions: readonly RevisionObject[]; readonly release: ReleaseRevision | undefined }> {
+  if (!isChartSource(installation.spec.source)) return { revisions: [], release: undefined }
+  const { items } = await client.list<RevisionObject>(Revision, { namespace, signal })
+  const revisions = items
+    .filter(({ spec }) => spec.installation === installation.metadata.name)
+    .toSorted((a, b) => a.spec.number - b.spec.number)
+  const [newest] = knownReleases(installation, revisions)
+  return { revisions, release: newest && { revision: newest.revision, isUpgrade: newest.isUpgrade } }
+}
+
+function apiReader({ client, signal }: InstallationPlace): ApiReader {
+  return {
+    async served(apis) {
+      const known = new Set((await client.discovery.resources({ signal })).flatMap(servedApis))
+      return apis?.filter((api) => known.has(api)) ?? [...known].toSorted()
+    },
+    serverVersion: () => serverVersion(client, { signal }),
   }
 }
 

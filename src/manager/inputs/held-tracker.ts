@@ -8,6 +8,7 @@ import type { CacheEvent, Subscription } from '../../cache/subscription.ts'
 import type { Client } from '../../client/client.ts'
 import { cacheErrors } from '../../cache/errors.ts'
 import { clientErrors } from '../../client/errors.ts'
+import { servedApis, serverVersion } from '../../client/server-facts.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type GroupVersionKind, type Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -65,6 +66,9 @@ const definitions: Resource = {
   namespaced: false,
 }
 
+/** Among the kinds that a key asked for: any. */
+const anyKind = '*'
+
 /** The longest wait for a kind that is loaded for the first time. */
 const syncMs = 20_000
 
@@ -75,6 +79,8 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
   const resources = new Map<string, Promise<Resource | undefined>>()
   const watches = new Map<string, WatchedKind>()
   const asked = new Map<string, Asked>()
+  /** What the server is and serves, until a CRD changes. */
+  let server: Promise<KnownServer> | undefined
   let crds: Subscription | undefined
   let isStopped = false
 
@@ -103,10 +109,11 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
 
   const noteDefinition = ({ type, object }: CacheEvent): void => {
     const [, group] = splitOnce(object.metadata.name ?? '', '.')
-    const isOfGroup = (kind: string): boolean => kind.startsWith(`${group}/`)
+    const isOfGroup = (kind: string): boolean => kind === anyKind || kind.startsWith(`${group}/`)
     const keys = [...asked].filter(([, { kinds }]) => [...kinds].some(isOfGroup)).map(([key]) => key)
     // Also for kinds that no CR has asked about yet: the first question must not get an answer from before.
     client.discovery.invalidate()
+    server = undefined
     if (keys.length === 0) return
     for (const kind of resources.keys()) if (isOfGroup(kind)) resources.delete(kind)
     if (type === 'deleted') {
@@ -125,6 +132,16 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
     if (!found) return undefined
     const { group, version, kind: name, plural, namespaced } = found
     return { group, version, kind: name, plural, namespaced }
+  }
+
+  /** Remembered until a CRD changes; a failure is not. */
+  const findServer = async (): Promise<KnownServer> => {
+    await watchDefinitions()
+    const known = (server ??= askServer(client))
+    return await known.catch((error: unknown) => {
+      if (server === known) server = undefined
+      throw error
+    })
   }
 
   const watch = (
@@ -218,6 +235,16 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
             throw error
           }
         },
+        async served(questions) {
+          // The group of `v1` is empty, and no CRD has it.
+          for (const kind of questions?.filter((api) => api.includes('/')) ?? [anyKind]) {
+            now.kinds.add(kind)
+            all.kinds.add(kind)
+          }
+          const { apis } = await findServer()
+          return questions ? questions.filter((api) => apis.has(api)) : [...apis].toSorted()
+        },
+        serverVersion: async () => (await findServer()).version,
         async list(resource, holder, fields) {
           const watched = watch(resource, fields, true)
           note(watched, holder)
@@ -277,4 +304,16 @@ function noQuestions(): Asked {
 function splitOnce(text: string, by: string): readonly [string, string] {
   const at = text.indexOf(by)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+interface KnownServer {
+  readonly version: string
+  /** API versions, and kinds with theirs. */
+  readonly apis: ReadonlySet<string>
+}
+
+async function askServer(client: Client): Promise<KnownServer> {
+  const version = await serverVersion(client)
+  const resources = await client.discovery.resources()
+  return { version, apis: new Set(resources.flatMap(servedApis)) }
 }

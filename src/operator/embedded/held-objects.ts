@@ -11,6 +11,13 @@ import type { NeededFields } from './needed-fields.ts'
 export interface HeldObjects {
   /** The resource of a kind; undefined if the cluster does not serve it. A change requeues the CR that asked. */
   resourceOf(kind: GroupVersionKind): Promise<Resource | undefined>
+  /**
+   * Which of these the cluster serves: API versions (`apps/v1`) and kinds of them (`apps/v1/Deployment`); without a list, all
+   * that it serves, sorted. A CRD that changes an answer requeues the CR that asked.
+   */
+  served(apis?: readonly string[]): Promise<readonly string[]>
+  /** The version of the API server, such as `v1.33.4`, as it was when the kinds that it serves changed last. */
+  serverVersion(): Promise<string>
   /** The objects that carry the label with this value. A change of one requeues the CR that asked. */
   list(resource: Resource, holder: string, fields: NeededFields): Promise<readonly UntypedObject[]>
   /** As `list`, from the API server: a cache may be behind, and what is missed before the end of a CR stays for ever. */

@@ -4,8 +4,6 @@
  * (`operator/embedded`).
  */
 import { ConfigMap, Secret } from '../../kube/kinds.ts'
-import { equalJson, isJsonObject, type JsonObject } from '../../kube/json.ts'
-import { asObject } from '../../kube/json-object.ts'
 import { type GroupVersionKind, kindOf } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Controller, defineController, type LiveContext } from '../../operator/controller.ts'
@@ -17,7 +15,7 @@ import { Suspended } from '../../operator/task/task-results.ts'
 import { referenced } from '../../operator/view/input.ts'
 import type { ObjectName, View } from '../../operator/view/view.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'
-import { type Choice, choosePinned, chooseRevision, retained } from './attempt.ts'
+import { type Choice, choosePinned, retained } from './attempt.ts'
 import { type OpenedObject, openedObjects } from './break-glass.ts'
 import { checkCrds } from './crd-check.ts'
 import { waitForDependencies } from './dependencies.ts'
@@ -28,10 +26,10 @@ import { installedPhases, staysInstalled, isKeptHook, removalRank } from './inst
 import type { RenderedSource, SourceRequest } from './render-source.ts'
 import { removal } from './removal.ts'
 import { checkDurations, type Decision, installationReport, uninstalledReport } from './report.ts'
-import { renderWithLookups, storedLookups } from './lookups.ts'
 import { isCreatedOnce } from './object-annotations.ts'
-import { addedValues, generatedValues, storedValues } from './generated-secrets.ts'
-import { contentDigest, Revision, type RevisionContent, type RevisionItem, type RevisionObject } from './revision.ts'
+import { storedLookups } from './lookups.ts'
+import { storedValues } from './generated-secrets.ts'
+import { contentDigest, Revision, type RevisionContent, type RevisionObject } from './revision.ts'
 import {
   fixedVersion,
   type ResolvedSource,
@@ -39,7 +37,8 @@ import {
   sourcePeriod,
   type VersionRequest,
 } from './source-interval.ts'
-import { sourceCredentials, sourceRequest } from './source-request.ts'
+import { isUpgrading } from './release-revision.ts'
+import { accountOf } from './source-request.ts'
 import {
   hooksPhase,
   kindsIn,
@@ -50,8 +49,8 @@ import {
   storedContent,
   storedNumbers,
   storedObjects,
-  takenNumbers,
 } from './stored-revisions.ts'
+import { chosenFor, wantedContent } from './wanted-content.ts'
 
 type InstallationContext = LiveContext<InstallationObject>
 
@@ -152,36 +151,16 @@ async function decide(context: InstallationContext, render: Render, resolve: Res
   }
   let wanted: RevisionContent
   let isLooking: boolean
+  let apis: Decision['apis']
   let resolved: ResolvedSource | undefined
   try {
     waitForDependencies(cr, view)
     resolved = await resolvedSource(context, resolve)
-    const request = sourceRequest(cr, view, generatedValues(cr, view), resolved && fixedVersion(resolved.artifact))
-    const secrets = sourceCredentials(cr, view)
-    const { rendered, hasLookups, added } = await renderWithLookups(request, {
-      cr,
-      view,
-      reader: context.held,
-      as: accountOf(cr),
-      render: (one) => context.result(render, one, { secrets }),
-    })
-    if (added) return paused('Objects that the chart looked up are being recorded.', ...added())
-    const generated = generatedValues(cr, view)
-    if (!equalJson(rendered.generated, generated)) {
-      // Stored before the first revision that uses them: the next render gets them back.
-      const values = addedValues(cr, view, rendered.generated)
-      return paused('Values that the chart generated are being stored.', ...values)
-    }
-    isLooking = hasLookups
-    const { name, version, items, notes } = rendered
-    const isGenerating = Object.keys(generated).length > 0
-    wanted = {
-      ...(name !== undefined && { name }),
-      ...(version !== undefined && { version }),
-      items: [...items, ...extraItems(spec)],
-      notes,
-      ...(isGenerating && { generated }),
-    }
+    const rendered = await wantedContent(context, render, resolved && fixedVersion(resolved.artifact))
+    if ('records' in rendered) return paused(rendered.waitsFor, ...rendered.records)
+    wanted = rendered.content
+    isLooking = rendered.hasLookups
+    apis = rendered.apis
     if (spec.prune) checkNotEmpty(wanted, revisionsOf(cr, view))
     const lastGood = revisionsOf(cr, view).find((revision) => revision.spec.number === status.lastGood)
     const hasBegun = status.attempt?.digest === contentDigest(wanted)
@@ -192,14 +171,7 @@ async function decide(context: InstallationContext, render: Render, resolve: Res
   const revisions = revisionsOf(cr, view)
   const { version } = wanted
   const digest = contentDigest(wanted)
-  const taken = takenNumbers(cr, wanted, view)
-  const choice = chooseRevision(
-    { digest, generation, taken },
-    revisions.map(knownRevision),
-    status,
-    spec.remediation,
-    now,
-  )
+  const choice = chosenFor(cr, view, wanted, now)
   const { created, active, attempt } = choice
   const numbers = [...storedNumbers(cr, view), ...(created === undefined ? [] : [created])]
   const wantedNumbers = retained(numbers, [active, status.lastGood, attempt.revision], spec.historyLimit)
@@ -208,28 +180,14 @@ async function decide(context: InstallationContext, render: Render, resolve: Res
     ...storedValues(cr, view),
     ...(isLooking ? storedLookups(cr, view) : []),
   ]
-  if (created !== undefined) objects.push(...newRevision(cr, created, wanted))
+  if (created !== undefined) objects.push(...newRevision(cr, created, wanted, isUpgrading(cr)))
   const stored = revisions.find((one) => one.spec.number === attempt.revision && one.spec.digest === digest)
   // A Secret that was deleted, or that a process that ended had not written yet.
   if (stored) objects.push(...missingChunks(stored, wanted, view))
-  if (active !== attempt.revision)
-    return { decision: { ...decided(choice, revisions, view), ...(resolved && { resolved }) }, objects }
+  const found = { apis, ...(resolved && { resolved }) }
+  if (active !== attempt.revision) return { decision: { ...decided(choice, revisions, view), ...found }, objects }
   const revision = { number: active, digest, version }
-  return { decision: { choice, content: wanted, revision, revisions, ...(resolved && { resolved }) }, objects }
-}
-
-function extraItems({ extraObjects }: InstallationObject['spec']): readonly RevisionItem[] {
-  return extraObjects.map((object, index) => {
-    const place = `spec.extraObjects[${index}]`
-    if (!isJsonObject(object)) return fail('InvalidObject', `${place}: it is no object.`)
-    const problem = problemOfObject(object)
-    return problem === undefined ? { object: asObject(object) } : fail('InvalidObject', `${place}: ${problem}.`)
-  })
-}
-
-function problemOfObject({ apiVersion, kind, metadata }: JsonObject): string | undefined {
-  if (typeof apiVersion !== 'string' || typeof kind !== 'string') return 'it has no apiVersion or no kind'
-  return isJsonObject(metadata) && typeof metadata['name'] === 'string' ? undefined : 'it has no metadata.name'
+  return { decision: { choice, content: wanted, revision, revisions, ...found }, objects }
 }
 
 /**
@@ -296,11 +254,6 @@ function decided(choice: Choice, revisions: readonly RevisionObject[], view: Vie
   }
 }
 
-/** The service account that reads and writes, if it is not the operator's own. */
-function accountOf({ metadata: { namespace }, spec }: InstallationObject): ObjectName | undefined {
-  return spec.serviceAccountName === undefined ? undefined : { namespace, name: spec.serviceAccountName }
-}
-
 function setOf(cr: InstallationObject): Pick<EmbeddedSet, 'holder' | 'namespace' | 'as' | 'drift'> {
   const { metadata, spec } = cr
   return {
@@ -325,9 +278,7 @@ async function installed(
   if (!content) return { ...setOf(cr), phases: [], prune: { ...pruned, keeps: staysInstalled, toNothing: true } }
   const { attempt, isSettled, active } = choice
   const { lastGood } = cr.status ?? {}
-  // A release that is taken over is installed already.
-  const first = cr.spec.adopt ? 'upgrade' : 'install'
-  const action = lastGood === undefined ? first : active < lastGood ? 'rollback' : 'upgrade'
+  const action = !isUpgrading(cr) ? 'install' : lastGood !== undefined && active < lastGood ? 'rollback' : 'upgrade'
   const { find, all } = await liveObjects(context, content)
   onOpened(openedObjects(all))
   return {

@@ -157,6 +157,8 @@ export interface InstallationStatus extends StandardStatus {
   readonly attempt?: InstallationAttempt
   /** The kinds that it has objects of. */
   readonly kinds?: readonly { readonly group: string; readonly version: string; readonly kind: string }[]
+  /** The API versions that the chart asks about, and whether they are served. */
+  readonly apis?: Readonly<Record<string, boolean>>
   readonly drifted?: readonly string[]
   /** Objects with the policy `create-once` that exist, or existed until users deleted them. */
   readonly createdOnce?: readonly string[]
@@ -434,6 +436,7 @@ export const Installation: InstallationKind = defineKind({
       }),
     ),
     kinds: optional(list(object({ group: string(), version: string(), kind: string() }))),
+    apis: optional(map(boolean())),
     drifted: optional(list(string())),
     breakGlass: optional(list(object({ object: string(), reason: string(), since: string({ format: 'date-time' }) }))),
     createdOnce: optional(list(string())),

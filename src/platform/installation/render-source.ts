@@ -9,7 +9,9 @@ import { hidingValues } from '../../kube/text/hidden-text.ts'
 import { blackedOut, isSecret, secretValues } from '../../operator/view/secrecy.ts'
 import { fail } from '../../operator/failure.ts'
 import type { ChartFiles } from '../../render/archive/archive.ts'
+import type { ClusterCapabilities } from '../../render/chart/capabilities.ts'
 import { loadChart } from '../../render/chart/load-chart.ts'
+import type { Release } from '../../render/chart/template-data.ts'
 import { chartValueOf, isTable } from '../../render/chart/values.ts'
 import type { GeneratedValues } from '../../render/generated/generated-values.ts'
 import type { LookupAnswer, LookupQuestion } from '../../render/generated/lookups.ts'
@@ -37,6 +39,10 @@ export interface SourceRequest {
   readonly generated: GeneratedValues
   /** Live objects that a chart looks up. @default they are not found */
   readonly lookups?: readonly LookupAnswer[]
+  /** Of a chart: which revision it becomes. @default the first one, an installation */
+  readonly release?: Pick<Release, 'revision' | 'isUpgrade'>
+  /** Of a chart: what the cluster answered to the questions of earlier renders. @default no particular cluster */
+  readonly cluster?: ClusterCapabilities
   /** Applied to the rendered objects. */
   readonly images?: readonly ImageRule[]
   /** The Secret with the credentials, by uid and version: part of the key, and nothing else. */
@@ -56,6 +62,8 @@ export interface RenderedSource {
   readonly generated: GeneratedValues
   /** Live objects that a chart looked up and that were not given: with them it has to be rendered again. */
   readonly asked: readonly LookupQuestion[]
+  /** The API versions that a chart asked about; those that have no answer likewise. */
+  readonly askedApis: readonly string[]
 }
 
 export interface SourceServices {
@@ -116,7 +124,7 @@ async function renderObjects(
   const fetching = fetchOptions(source, services, options, (message) => void warnings.push(message))
   const { oci } = source
   // A chart in a folder of an artifact is unpacked as any other artifact.
-  if (!oci || (isChart(source) && oci.path === undefined && oci.layer === undefined)) {
+  if (!oci || (isChartSource(source) && oci.path === undefined && oci.layer === undefined)) {
     const chart = await chartFiles(request, fetching)
     return await renderChartFiles(chart, request, services, warnings)
   }
@@ -153,8 +161,9 @@ export async function resolveSource(
   return await resolveVersion({ source: helm!.chart, repository: helm!.url, version: helm!.version }, fetching)
 }
 
-function isChart({ oci }: InstallationSource): boolean {
-  return oci?.kind === undefined || oci.kind === 'Chart'
+/** Whether a template is rendered, which may ask about the cluster. */
+export function isChartSource({ chart, helm, oci }: InstallationSource): boolean {
+  return chart !== undefined || helm !== undefined || (oci !== undefined && (oci.kind ?? 'Chart') === 'Chart')
 }
 
 /** A digest wins over the version. */
@@ -177,19 +186,27 @@ function plain(objects: readonly JsonObject[], warnings: readonly string[] = [])
     warnings,
     generated: {},
     asked: [],
+    askedApis: [],
   }
 }
 
 async function renderChartFiles(
   files: ChartFiles,
-  { releaseName, namespace, values, generated, lookups }: SourceRequest,
+  { releaseName, namespace, values, generated, lookups, release, cluster }: SourceRequest,
   services: SourceServices,
   warnings: readonly string[],
 ): Promise<RenderedSource> {
   const { clock } = services
   const table = chartValueOf(values)
   if (!isTable(table)) return fail('InvalidValues', 'The values of a chart are an object.')
-  const request: ChartRequest = { files, values: table, release: { name: releaseName, namespace }, generated, lookups }
+  const request: ChartRequest = {
+    files,
+    values: table,
+    release: { name: releaseName, namespace, ...release },
+    generated,
+    lookups,
+    cluster,
+  }
   const render =
     services.render ??
     ((asked: ChartRequest) => Promise.resolve(renderRequest(asked, { randomBytes, clock: { now: () => clock.now() } })))
@@ -213,6 +230,7 @@ async function renderChartFiles(
     warnings: [...warnings, ...rendered.warnings],
     generated: rendered.generated,
     asked: rendered.asked,
+    askedApis: rendered.askedApis,
   }
 }
 

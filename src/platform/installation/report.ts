@@ -23,6 +23,8 @@ export interface Decision {
   readonly revisions: readonly RevisionObject[]
   /** Why the wanted revision could not be made: the active one stays. */
   readonly problem?: unknown
+  /** The API versions that the chart asked about. @default as they were */
+  readonly apis?: InstallationStatus['apis']
   /** With an interval: what the source was resolved to. */
   readonly resolved?: ResolvedSource
 }
@@ -43,7 +45,7 @@ export function installationReport(
 ): Reported {
   const { cr, embedded, now } = context
   const { spec, status = {} } = cr
-  const { choice, revision, revisions, content, problem, resolved } = decision
+  const { choice, revision, revisions, content, problem, resolved, apis = status.apis ?? {} } = decision
   const { attempt, lastGood, history, hasChanged, afterMs } = concludeAttempt(
     choice,
     problem === undefined ? resultOf(embedded) : { what: 'waiting' },
@@ -71,6 +73,7 @@ export function installationReport(
     objects: content?.items.filter(({ object }) => hookOf(object) === undefined).length ?? 0,
     attempt,
     kinds: kindsIn(status, revisions, content),
+    ...(Object.keys(apis).length > 0 && { apis }),
     ...(drifted.length > 0 && { drifted: drifted.slice(0, mostListed) }),
     ...broken,
     ...(createdOnce.length > 0 && { createdOnce }),

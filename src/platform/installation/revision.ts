@@ -11,7 +11,7 @@ import type { TypedResource } from '../../kube/typed-resource.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
 import { fail } from '../../operator/failure.ts'
 import type { GeneratedValues } from '../../render/generated/generated-values.ts'
-import { integer, list, object, optional, string } from '../../operator/kind/field.ts'
+import { boolean, integer, list, object, optional, string } from '../../operator/kind/field.ts'
 import { defineKind, type Kind } from '../../operator/kind/kind.ts'
 
 export interface RevisionObject extends Named {
@@ -21,6 +21,8 @@ export interface RevisionObject extends Named {
     readonly name?: string
     readonly version?: string
     readonly digest: string
+    /** It was rendered to replace another revision. */
+    readonly isUpgrade?: boolean
     readonly chunks: number
     readonly phases: readonly {
       readonly name: string
@@ -48,6 +50,7 @@ export const Revision: RevisionKind = defineKind({
     name: optional(string({ description: 'the name of the chart' })),
     version: optional(string()),
     digest: string({ description: 'of the content' }),
+    isUpgrade: optional(boolean({ description: 'it was rendered to replace another revision' })),
     chunks: integer({ minimum: 1, description: 'the number of Secrets with the content, named NAME.0 and so on' }),
     phases: list(
       object({

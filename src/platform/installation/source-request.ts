@@ -1,7 +1,7 @@
 /** What the source of an Installation is rendered with: files, values, credentials, and values that charts generated before. */
 import { ConfigMap, Secret } from '../../kube/kinds.ts'
 import { tryLater } from '../../operator/failure.ts'
-import type { View } from '../../operator/view/view.ts'
+import type { ObjectName, View } from '../../operator/view/view.ts'
 import type { GeneratedValues } from '../../render/generated/generated-values.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'
 import { parseOciReference } from '../../render/source/oci-reference.ts'
@@ -83,4 +83,9 @@ export function sourceCredentials({ spec, metadata }: InstallationObject, view: 
 
 function hostOf({ oci, helm }: InstallationSource): string {
   return oci ? parseOciReference(oci.url).registry : (URL.parse(helm?.url ?? '')?.host ?? '')
+}
+
+/** The service account that reads and writes, if it is not the operator's own. */
+export function accountOf({ metadata: { namespace }, spec }: InstallationObject): ObjectName | undefined {
+  return spec.serviceAccountName === undefined ? undefined : { namespace, name: spec.serviceAccountName }
 }

@@ -112,6 +112,7 @@ export function newRevision(
   { metadata }: InstallationObject,
   number: number,
   content: RevisionContent,
+  isUpgrade: boolean,
 ): readonly UntypedObject[] {
   const { namespace } = metadata
   const name = `${metadata.name}-${number}`
@@ -126,6 +127,7 @@ export function newRevision(
       ...(content.name !== undefined && { name: content.name }),
       ...(content.version !== undefined && { version: content.version }),
       digest: contentDigest(content),
+      ...(isUpgrade && { isUpgrade }),
       chunks: chunks.length,
       phases: listedPhases(content),
     },

@@ -16,7 +16,19 @@ export interface Capabilities {
   readonly kubeVersion: KubeVersion
   /** `apps/v1`; from a cluster also `apps/v1/Deployment`. */
   readonly apiVersions: readonly string[]
+  /** A chart asks about an API version, or lists them all (`anyApi`). @default it is not noted */
+  readonly onAsked?: (api: string) => void
 }
+
+/** What a cluster has answered. */
+export interface ClusterCapabilities {
+  readonly kubeVersion: string
+  /** Whether it serves `apps/v1`, or `apps/v1/Deployment`. With `anyApi` these are all that it serves. */
+  readonly apis: Readonly<Record<string, boolean>>
+}
+
+/** The question of a chart that lists the API versions of the cluster. */
+export const anyApi = '*'
 
 /** @throws InvalidValues */
 function parseKubeVersion(text: string): KubeVersion {
@@ -98,5 +110,31 @@ export function offlineCapabilities(
   return {
     kubeVersion: parseKubeVersion(given.kubeVersion ?? 'v1.37.0'),
     apiVersions: [...helmApiVersions, ...(given.apiVersions ?? [])],
+  }
+}
+
+interface CapabilityRecord {
+  readonly capabilities: Capabilities
+  /** All that the chart asked about, in order. */
+  asked(this: void): readonly string[]
+  /** Whether it asked about something that the cluster was not asked. */
+  isOpen(this: void): boolean
+}
+
+/**
+ * The capabilities of a cluster. As with lookups, a render is given answers and says what it asked about: what it did not ask
+ * about may change in the cluster, and it need not run again. What has no answer is not served.
+ */
+export function recordCapabilities({ kubeVersion, apis }: ClusterCapabilities): CapabilityRecord {
+  const asked = new Set<string>()
+  const isAnswered = (api: string): boolean => Object.hasOwn(apis, api) || Object.hasOwn(apis, anyApi)
+  return {
+    capabilities: {
+      kubeVersion: parseKubeVersion(kubeVersion),
+      apiVersions: Object.keys(apis).filter((api) => api !== anyApi && apis[api]),
+      onAsked: (api) => void asked.add(api),
+    },
+    asked: () => [...asked].toSorted(),
+    isOpen: () => [...asked].some((api) => !isAnswered(api)),
   }
 }

@@ -7,7 +7,7 @@
  */
 import { goFunction } from '../template/function-type.ts'
 import { type GoMap, GoObject, int64, setMapMember, withType } from '../template/values.ts'
-import type { Capabilities } from './capabilities.ts'
+import { anyApi, type Capabilities } from './capabilities.ts'
 import type { Chart, ChartMetadata, Dependency } from './chart.ts'
 import { filesObject } from './chart-files.ts'
 import { isTable, type ChartValue, type ValueMap } from './values.ts'
@@ -126,7 +126,7 @@ function dependencyMap(dependency: Dependency): GoMap {
 /** The version of Helm that charts are told they run under. */
 const helmVersion = { version: 'v4.3.1', goVersion: 'go1.26', kubeClientVersion: 'v1.37' } as const
 
-function capabilitiesObject({ kubeVersion, apiVersions }: Capabilities): GoObject {
+function capabilitiesObject({ kubeVersion, apiVersions, onAsked }: Capabilities): GoObject {
   const { version, major, minor, normalized } = kubeVersion
   const known = new Set(apiVersions)
   return new GoObject('*common.Capabilities', {
@@ -136,8 +136,11 @@ function capabilitiesObject({ kubeVersion, apiVersions }: Capabilities): GoObjec
         methods: { GitVersion: goFunction('', () => version), String: goFunction('', () => normalized) },
         text: () => normalized,
       }),
-      APIVersions: withType([...apiVersions], 'common.VersionSet', {
-        Has: goFunction('string', ([one]: [string]) => known.has(one)),
+      APIVersions: withType(noting([...apiVersions], onAsked), 'common.VersionSet', {
+        Has: goFunction('string', ([one]: [string]) => {
+          onAsked?.(one)
+          return known.has(one)
+        }),
       }),
       HelmVersion: new GoObject('version.BuildInfo', {
         fields: {
@@ -153,6 +156,17 @@ function capabilitiesObject({ kubeVersion, apiVersions }: Capabilities): GoObjec
           kube_client_version: helmVersion.kubeClientVersion,
         },
       }),
+    },
+  })
+}
+
+/** Notes that the items are read: a template may list what is served, and not only ask for one API version. */
+function noting(items: string[], onAsked: Capabilities['onAsked']): string[] {
+  if (!onAsked) return items
+  return new Proxy(items, {
+    get(target, member): unknown {
+      if (member === 'length' || (typeof member === 'string' && /^\d+$/.test(member))) onAsked(anyApi)
+      return Reflect.get(target, member) as unknown
     },
   })
 }

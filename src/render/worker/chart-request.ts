@@ -1,6 +1,6 @@
 /** One render of a chart as data: what a thread is asked for, and what it answers. */
 import type { ChartFiles } from '../archive/archive.ts'
-import { offlineCapabilities } from '../chart/capabilities.ts'
+import { type ClusterCapabilities, offlineCapabilities, recordCapabilities } from '../chart/capabilities.ts'
 import { loadChart } from '../chart/load-chart.ts'
 import { type RenderedChart, renderChart } from '../chart/render-chart.ts'
 import type { Release } from '../chart/template-data.ts'
@@ -22,6 +22,8 @@ export interface ChartRequest {
   readonly kubeVersion?: string | undefined
   /** In addition to those that Helm assumes. */
   readonly apiVersions?: readonly string[] | undefined
+  /** The cluster that it is installed in, instead of both. @default no particular one, and nothing is asked */
+  readonly cluster?: ClusterCapabilities | undefined
   /** @default false */
   readonly skipSchema?: boolean | undefined
   /** Values that earlier renders of the installation generated. @default none */
@@ -36,6 +38,8 @@ export interface ChartResult extends RenderedChart {
   readonly generated: GeneratedValues
   /** Live objects that it needs and was not given. If there are any, the rest of the result is nothing to go by. */
   readonly asked: readonly LookupQuestion[]
+  /** With `cluster`: the API versions that it asked about. If one has no answer, the rest of the result is nothing to go by. */
+  readonly askedApis: readonly string[]
 }
 
 interface RequestSources {
@@ -48,11 +52,12 @@ export function renderRequest(request: ChartRequest, { randomBytes, clock }: Req
   const warnings: string[] = []
   const chart = loadChart(request.files, (message) => void warnings.push(message))
   const lookups = request.lookups && recordLookups(request.lookups)
+  const cluster = request.cluster && recordCapabilities(request.cluster)
   let record: GeneratedRecord | undefined
   const render = (): RenderedChart =>
     renderChart(chart, request.values, {
       release: request.release,
-      capabilities: offlineCapabilities(request),
+      capabilities: cluster?.capabilities ?? offlineCapabilities(request),
       skipSchema: request.skipSchema ?? false,
       templates(template) {
         record = recordGenerated(request.generated ?? {}, { randomBytes, template })
@@ -63,11 +68,13 @@ export function renderRequest(request: ChartRequest, { randomBytes, clock }: Req
     const rendered = render()
     const generated = record?.values() ?? request.generated ?? {}
     const asked = lookups?.asked() ?? []
-    return { ...rendered, warnings: [...warnings, ...rendered.warnings], generated, asked }
+    const askedApis = cluster?.asked() ?? []
+    return { ...rendered, warnings: [...warnings, ...rendered.warnings], generated, asked, askedApis }
   } catch (error) {
     const asked = lookups?.asked() ?? []
-    // It may have failed because an object was not there: with the answers it is rendered again.
-    if (asked.length === 0) throw error
-    return { manifests: [], hooks: [], crds: [], notes: '', warnings, generated: request.generated ?? {}, asked }
+    // It may have failed because an object or a kind was not there: with the answers it is rendered again.
+    if (asked.length === 0 && cluster?.isOpen() !== true) throw error
+    const nothing = { manifests: [], hooks: [], crds: [], notes: '', generated: request.generated ?? {} }
+    return { ...nothing, warnings, asked, askedApis: cluster?.asked() ?? [] }
   }
 }
