@@ -112,8 +112,14 @@ describe('an Installation of manifests', () => {
     expect(await testEnv.client.get(Deployment, at('web'))).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'web:1' }] } } },
     })
+    // Its last good revision is healthy; it is not what is wanted, and those that depend on it wait.
+    await testEnv.create(Installation, manifests(configMap('b'), { dependsOn: [{ name: 'shop' }] }, 'dependent'))
+    await testEnv.settle(1000)
+    expect(await ready(testEnv)).toMatch(/^False AttemptFailed: Revision 2 failed: .* Revision 1 is active again/)
+    expect(await ready(testEnv, 'dependent')).toContain('Installation default/shop, on which it depends, is not ready')
     await testEnv.clock.advance(600_000)
     expect((await read(testEnv)).status).toMatchObject({ revision: 1, attempt: { revision: 2, failures: 2 } })
+    expect(await ready(testEnv)).toContain('False RetriesExhausted')
     expect(await ready(testEnv, 'shop', 'Stalled')).toContain('a change of the spec or the values starts again')
     await change(testEnv, { source: { manifests: { text: deployment('web:3') + configMap('a', '3') } } })
     await testEnv.settle(60_000)

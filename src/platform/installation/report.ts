@@ -83,8 +83,8 @@ export function installationReport(
     conditions: withEnded(status.conditions, [
       ...(drifted.length > 0 ? [driftedCondition(drifted)] : []),
       ...ofBreakGlass,
-      ...failedConditions(choice, attempt, spec),
-      ...problemConditions(problem, choice),
+      // What keeps the next attempt from being made says more than how the last one ended.
+      ...firstOfType([...problemConditions(problem, choice), ...failedConditions(choice, attempt, spec)]),
       ...(resolved?.problem === undefined ? [] : [fetchCondition(resolved.problem)]),
     ]),
   }
@@ -213,11 +213,19 @@ function failedConditions(
       ? ` ${attempts} is under way.`
       : ` ${attempts} follows at ${retryAt}.`
   const whole = {
-    status: 'True',
     reason: isExhausted ? 'RetriesExhausted' : 'AttemptFailed',
     message: `Revision ${revision} failed: ${message}${remedy}${next}`,
-  } as const
-  return [{ type: 'Remediated', ...whole }, ...(isExhausted ? [{ type: 'Stalled', ...whole }] : [])]
+  }
+  return [
+    // The active revision may be healthy: it is not what is wanted.
+    { type: 'Ready', status: 'False', ...whole },
+    { type: 'Remediated', status: 'True', ...whole },
+    ...(isExhausted ? [{ type: 'Stalled', status: 'True', ...whole } as const] : []),
+  ]
+}
+
+function firstOfType(conditions: readonly ReportedCondition[]): readonly ReportedCondition[] {
+  return [...new Map(conditions.toReversed().map((one) => [one.type, one])).values()]
 }
 
 /** The active revision may be healthy: it is not what is wanted. */
