@@ -1,6 +1,6 @@
 /**
- * Renders a chart: dependencies, values, schemas, templates, manifests. A pure function; see `render-in-worker.ts` for a render
- * that must not hold the shared thread.
+ * Renders a chart: dependencies, values, schemas, templates, manifests. A pure function; see `../worker/render-thread.ts` for a
+ * render that must not hold the shared thread.
  */
 import { MusterError } from '../../kube/muster-error.ts'
 import { renderErrors } from '../errors.ts'
@@ -20,8 +20,8 @@ interface ChartRenderOptions {
   readonly release: Release
   /** @default those that Helm assumes without a cluster */
   readonly capabilities?: Capabilities
-  /** How templates are executed; `textOf` gives the text of a template by its name. */
-  readonly templates: (textOf: (name: string) => string | undefined) => RenderOptions
+  /** How templates are executed. */
+  readonly templates: RenderOptions
   /** Values are not compared with the schemas of the charts. @default false */
   readonly skipSchema?: boolean
 }
@@ -49,8 +49,7 @@ export function renderChart(chart: Chart, values: ValueMap, options: ChartRender
   checkKubeVersion(chart, capabilities)
 
   const sources = templateData(resolved, coalesced, release, capabilities).flatMap((each) => templateSources(each))
-  const textOf = (name: string): string | undefined => sources.find((each) => each.name === name)?.text
-  const files = renderTemplates(sources, options.templates(textOf))
+  const files = renderTemplates(sources, options.templates)
   const manifests = [...files].filter(([path]) => !path.endsWith('NOTES.txt'))
   return {
     ...sortManifests(new Map(manifests)),

@@ -3,7 +3,7 @@ import { isMusterError } from '../../kube/muster-error.ts'
 import { renderErrors } from '../errors.ts'
 import { goFunction } from '../template/function-type.ts'
 import { type RenderOptions, renderTemplates, type TemplateData, type TemplateSource } from './render-templates.ts'
-import type { CallSite, GeneratedValue } from '../template/services.ts'
+import type { CallSite, CallStep, GeneratedValue } from '../template/services.ts'
 import { GoObject, withType } from '../template/values.ts'
 
 const options: RenderOptions = {
@@ -132,11 +132,33 @@ describe('generated values', () => {
     const text = '{{ randAlphaNum 20 }}\n{{ range until 2 }}{{ uuidv4 }}{{ end }}{{ bcrypt "x" }}'
     const [first, second] = [render(text, {}, { generators }), render(text, {}, { generators })]
     expect(second).toBe(first)
-    expect(sites.slice(0, 3).map(({ function: name, location, count }) => [name, location, count])).toEqual([
-      ['randAlphaNum', 'c/templates/a.yaml:1:3', 0],
-      ['uuidv4', 'c/templates/a.yaml:2:22', 0],
-      ['uuidv4', 'c/templates/a.yaml:2:22', 1],
+    const place = (step: CallStep): string =>
+      step.via === 'range' ? `element ${step.element}` : `${step.via} ${step.file}:${step.line}:${step.column}`
+    expect(sites.slice(0, 3).map(({ function: name, path, count }) => [name, path.map(place), count])).toEqual([
+      ['randAlphaNum', ['call c/templates/a.yaml:1:3'], 0],
+      ['uuidv4', ['call c/templates/a.yaml:2:22', expect.stringMatching(/^element /)], 0],
+      ['uuidv4', ['call c/templates/a.yaml:2:22', expect.stringMatching(/^element /)], 0],
     ])
+    expect(sites[1]?.path).not.toEqual(sites[2]?.path)
+  })
+
+  it('have the way to the call in their site: include, template and tpl', () => {
+    const paths: string[] = []
+    const generators: RenderOptions['generators'] = {
+      randomBytes: options.generators.randomBytes,
+      generate(site, create) {
+        paths.push(site.path.map((step) => (step.via === 'range' ? 'range' : `${step.via}:${step.column}`)).join(' < '))
+        return create()
+      },
+    }
+    const text = [
+      '{{ define "id" }}{{ uuidv4 }}{{ end -}}',
+      '{{ template "id" }}',
+      '{{ include "id" . }}',
+      '{{ range until 1 }}{{ tpl $.text . }}{{ end }}',
+    ]
+    render(text.join('\n'), { text: '{{ template "id" }}' }, { generators })
+    expect(paths).toEqual(['call:20 < template:12', 'call:20 < include:3', 'call:20 < template:12 < tpl:22 < range'])
   })
 
   it('take the time from the clock', () => {

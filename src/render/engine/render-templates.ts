@@ -10,7 +10,7 @@ import { formatPlain } from '../template/format-value.ts'
 import type { FunctionTable } from '../template/function-type.ts'
 import { BudgetExceeded, GoError } from '../template/go-error.ts'
 import { executionErrorText, parseErrorText } from '../template/helm-error.ts'
-import type { Generators, Lookup, RenderServices } from '../template/services.ts'
+import type { CallPlace, CallStep, Generators, Lookup, RenderServices } from '../template/services.ts'
 import { TemplateSet } from '../template/template-set.ts'
 import { validText } from '../template/text-bytes.ts'
 import { compareGoText, withType } from '../template/values.ts'
@@ -101,17 +101,18 @@ function isPartial(name: string): boolean {
 function renderState(functions: FunctionTable, options: RenderOptions): RenderState {
   const { generators, lookup, zone = 'UTC', strict = false } = options
   const counts = new Map<string, number>()
-  const callers: (() => string)[] = []
-  const services = (place: () => string): RenderServices => ({
+  const callers: (() => CallStep)[] = []
+  const services = (place: () => CallPlace): RenderServices => ({
     lookup,
     zone,
     now: () => options.clock.now(),
     randomBytes: (length) => generators.randomBytes(length),
     generate(name, args, create) {
-      const location = [place(), ...callers.map((caller) => caller()).toReversed()].join(' < ')
+      const path = [place(), ...callers.map((caller) => caller()).toReversed()]
+      const location = pathText(path)
       const count = counts.get(location) ?? 0
       counts.set(location, count + 1)
-      const site = { function: name, arguments: digest(args), location, count }
+      const site = { function: name, arguments: digest(args), path, count }
       return generators.generate(site, create) as ReturnType<typeof create>
     },
   })
@@ -123,6 +124,13 @@ function renderState(functions: FunctionTable, options: RenderOptions): RenderSt
     callers,
     services,
   }
+}
+
+/** Two calls with the same text cannot be told apart. */
+function pathText(path: readonly CallStep[]): string {
+  return path
+    .map((step) => (step.via === 'range' ? step.element : `${step.file}:${step.line}:${step.column}`))
+    .join(' < ')
 }
 
 function digest(args: readonly unknown[]): string {

@@ -3,6 +3,7 @@
  * certain amount of text, after which it is stopped.
  */
 import { BudgetExceeded } from './go-error.ts'
+import { GoObject } from './values.ts'
 
 export interface RenderBudget {
   /** Executed nodes, loop iterations and elements created by functions. @default 20_000_000 */
@@ -32,9 +33,69 @@ export class RenderMeter {
     if (this.#steps < 0) throw new BudgetExceeded(`more than ${this.#most.steps} steps`)
   }
 
+  /**
+   * Called before a value is written, copied or compared as a whole. Parts that it shares count each time: a list of two lists of
+   * two lists … has few parts, and more text than there is memory.
+   * @throws BudgetExceeded
+   */
+  measure(value: unknown): void {
+    if (typeof value !== 'object' || value === null) return
+    new Measure(this, this.#text).add(value, 1)
+  }
+
   /** Called before text of this length is created. @throws BudgetExceeded */
   text(length: number): void {
     this.#text -= length
     if (this.#text < 0) throw new BudgetExceeded(`more than ${this.#most.text} characters of text`)
+  }
+}
+
+/** Elements of one value: more do not fit into memory while it is written. */
+const mostElements = 3_000_000
+
+/** Deeper values contain themselves: they are refused by what writes them. */
+const deepest = 1000
+
+class Measure {
+  #elements = 0
+  #text: number
+  readonly #most: number
+  readonly #meter: RenderMeter
+
+  constructor(meter: RenderMeter, text: number) {
+    this.#meter = meter
+    this.#text = text
+    this.#most = text
+  }
+
+  /** @param depth each line of it can be indented by this */
+  add(value: unknown, depth: number): void {
+    if (typeof value === 'string') this.#spend(value.length)
+    if (typeof value !== 'object' || value === null || depth > deepest) return
+    if (value instanceof Uint8Array) this.#spend(4 * value.length)
+    else if (value instanceof GoObject) this.add(value.json, depth + 1)
+    else if (Array.isArray(value)) {
+      this.#count(value.length, depth)
+      for (const item of value as readonly unknown[]) this.add(item, depth + 1)
+    } else {
+      for (const key in value) {
+        if (!Object.hasOwn(value, key)) continue
+        this.#count(1, depth)
+        this.#spend(key.length)
+        this.add((value as Readonly<Record<string, unknown>>)[key], depth + 1)
+      }
+    }
+  }
+
+  #count(elements: number, depth: number): void {
+    this.#elements += elements
+    if (this.#elements > mostElements) throw new BudgetExceeded(`a value of more than ${mostElements} elements`)
+    this.#meter.step(elements)
+    this.#spend(elements * depth)
+  }
+
+  #spend(length: number): void {
+    this.#text -= length
+    if (this.#text < 0) throw new BudgetExceeded(`more than ${this.#most} characters of text`)
   }
 }

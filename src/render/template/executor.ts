@@ -10,7 +10,8 @@ import { formatPlain } from './format-value.ts'
 import { BudgetExceeded, ExecError, GoError } from './go-error.ts'
 import type { CallContext, FunctionTable } from './function-type.ts'
 import type { BranchNode, ListNode, TemplateTreeNode, PipeNode, TemplateNode } from './nodes.ts'
-import type { RenderServices } from './services.ts'
+import { RangePosition } from './range-position.ts'
+import type { CallPlace, CallStep, RenderServices } from './services.ts'
 import { type VariableCell, TemplateScope } from './scope.ts'
 import { type ParsedDefinition, TemplateSet } from './template-set.ts'
 import { byteValue, elementType, integerValue, isInteger, isGoList, isMap, isGoTrue, sortedKeys } from './values.ts'
@@ -23,10 +24,10 @@ export interface RenderState {
   readonly isStrict: boolean
   /** How many includes of each template are being executed. */
   readonly included: Map<string, number>
-  /** Where the templates that are being executed include the next one, the outermost first. */
-  readonly callers: (() => string)[]
+  /** Where the templates that are being executed lead to the next one, and the elements of their loops; the outermost first. */
+  readonly callers: (() => CallStep)[]
   /** The services, for a call at this place. */
-  services(place: () => string): RenderServices
+  services(place: () => CallPlace): RenderServices
 }
 
 /** The deepest `include` of one template in itself. */
@@ -78,7 +79,7 @@ class Execution implements TemplateEvaluation, CallContext {
     this.budget = state.budget
     this.scope = new TemplateScope(data)
     this.#evaluator = new Evaluator(this)
-    this.services = state.services(() => this.#location())
+    this.services = state.services(() => this.#place('call'))
   }
 
   get functions(): FunctionTable {
@@ -100,13 +101,17 @@ class Execution implements TemplateEvaluation, CallContext {
     }
   }
 
-  #location(): string {
+  #place(via: CallPlace['via']): CallPlace {
     const { text, parseName } = this.#template
-    const at = this.#evaluator.node?.at ?? 0
-    const before = text.slice(0, at)
+    const before = text.slice(0, this.#evaluator.node?.at ?? 0)
     const lineStart = before.lastIndexOf('\n') + 1
     const line = before.split('\n').length
-    return `${parseName}:${line}:${Buffer.byteLength(before.slice(lineStart))}`
+    return { via, file: parseName, text, line, column: Buffer.byteLength(before.slice(lineStart)) }
+  }
+
+  #location(): string {
+    const { file, line, column } = this.#place('call')
+    return `${file}:${line}:${column}`
   }
 
   /** @throws ExecError */
@@ -123,7 +128,7 @@ class Execution implements TemplateEvaluation, CallContext {
     const nested = `rendering template has a nested reference name: ${name}: unable to execute template`
     if (count > deepestInclude) throw new GoError(nested, new GoError('unable to execute template'))
     included.set(name, count + 1)
-    this.#state.callers.push(() => this.#location())
+    this.#state.callers.push(() => this.#place('include'))
     try {
       return executeNamed(this.#state, this.#set, name, data)
     } catch (error) {
@@ -140,9 +145,11 @@ class Execution implements TemplateEvaluation, CallContext {
     const template = wrapping('cannot parse template', text, () =>
       set.add(rootName, text, (name) => this.functions.has(name)),
     )
+    this.#state.callers.push(() => this.#place('tpl'))
     const output = wrapping('error during tpl function execution for', text, () =>
       executeTemplate(this.#state, set, template, data),
     )
+    this.#state.callers.pop()
     return output.replaceAll('<no value>', '')
   }
 
@@ -210,8 +217,11 @@ class Execution implements TemplateEvaluation, CallContext {
     const template = this.#set.get(node.name)
     if (!template) this.fail(`template ${quoteGo(node.name)} not defined`)
     const value = node.pipe ? this.#evaluator.pipeline(dot, node.pipe) : undefined
+    this.#evaluator.node = node
+    this.#state.callers.push(() => this.#place('template'))
     try {
       new Execution(this.#state, this.#set, template, value, this.#output).run(value)
+      this.#state.callers.pop()
     } catch (error) {
       if (!isStackOverflow(error)) throw error
       this.#evaluator.node = node
@@ -222,7 +232,10 @@ class Execution implements TemplateEvaluation, CallContext {
   #range(dot: VariableCell, node: BranchNode): Flow {
     const mark = this.scope.mark()
     const value = this.#evaluator.pipeline(dot, node.pipe)
-    const hasRun = this.#iterate(value, node)
+    const position = new RangePosition(value, this.budget)
+    this.#state.callers.push(() => position.step())
+    const hasRun = this.#iterate(value, node, position)
+    this.#state.callers.pop()
     const flow = !hasRun && node.elseList ? this.#walkList(dot, node.elseList) : 'next'
     this.scope.reset(mark)
     // A break in the else list ends this loop, not the one around it.
@@ -230,7 +243,7 @@ class Execution implements TemplateEvaluation, CallContext {
   }
 
   /** Whether there was anything to iterate over. */
-  #iterate(value: unknown, node: BranchNode): boolean {
+  #iterate(value: unknown, node: BranchNode, position: RangePosition): boolean {
     const { pipe } = node
     if (value === undefined || value === null) return false
     if (isInteger(value)) {
@@ -238,6 +251,7 @@ class Execution implements TemplateEvaluation, CallContext {
       const count = integerValue(value)
       const typed = typeof value === 'bigint' ? undefined : value
       for (let index = 0n; index < count; index++) {
+        position.index = Number(index)
         const element = typed ? typed.withValue(index) : index
         if (!this.#iteration(node, undefined, { value: element, isInterface: false })) break
       }
@@ -246,6 +260,7 @@ class Execution implements TemplateEvaluation, CallContext {
     if (isGoList(value) || value instanceof Uint8Array) {
       const isInterface = elementType(value) === 'interface {}'
       for (let index = 0; index < value.length; index++) {
+        position.index = index
         const element = value instanceof Uint8Array ? byteValue(value[index]!) : value[index]
         if (!this.#iteration(node, BigInt(index), { value: element, isInterface })) break
       }
@@ -257,6 +272,7 @@ class Execution implements TemplateEvaluation, CallContext {
       // Values as they were when the loop began, even if its body changes the map.
       const values = keys.map((key) => value[key])
       for (const [index, key] of keys.entries()) {
+        position.key = key
         if (!this.#iteration(node, key, { value: values[index], isInterface })) break
       }
       return keys.length > 0

@@ -20,13 +20,32 @@ export interface CallSite {
   readonly function: string
   /** A digest of its arguments: with other arguments another value is asked for. */
   readonly arguments: string
-  /**
-   * Position of the call: `chart/templates/secret.yaml:7:12`. In an included template it is followed by those of the includes:
-   * `chart/templates/_helpers.tpl:3:5 < chart/templates/secret.yaml:7:12`.
-   */
-  readonly location: string
-  /** How many generated values this location asked for before, in this render. */
+  /** The call, then what led to it: the innermost first. */
+  readonly path: readonly CallStep[]
+  /** How many generated values this path asked for before, in this render. */
   readonly count: number
+}
+
+/** One step of the path to a call: a place in a template, or the element that a `range` is at. */
+export type CallStep = CallPlace | RangeElement
+
+export interface CallPlace {
+  /** What is at this place: the call itself, or what executes the template of the step before. */
+  readonly via: 'call' | 'include' | 'template' | 'tpl'
+  /** `chart/templates/secret.yaml`. */
+  readonly file: string
+  /** The whole text of the file, or of the argument of `tpl`. */
+  readonly text: string
+  /** From 1. */
+  readonly line: number
+  /** In bytes. */
+  readonly column: number
+}
+
+export interface RangeElement {
+  readonly via: 'range'
+  /** Identifies the element, wherever it stands in its list. */
+  readonly element: string
 }
 
 /** Reads live objects: one by name, or all of a kind (as a list object) if the name is empty. */

@@ -5,12 +5,7 @@ import { loadChart } from '../chart/load-chart.ts'
 import { type RenderedChart, renderChart } from '../chart/render-chart.ts'
 import type { Release } from '../chart/template-data.ts'
 import type { ValueMap } from '../chart/values.ts'
-import {
-  type GeneratedRecord,
-  type GeneratedValues,
-  recordGenerated,
-  type RecordSources,
-} from '../generated/generated-values.ts'
+import { type GeneratedValues, recordGenerated, type RecordSources } from '../generated/generated-values.ts'
 import { type LookupAnswer, type LookupQuestion, recordLookups } from '../generated/lookups.ts'
 import type { RenderBudget } from '../template/budget.ts'
 
@@ -53,20 +48,15 @@ export function renderRequest(request: ChartRequest, { randomBytes, clock }: Req
   const chart = loadChart(request.files, (message) => void warnings.push(message))
   const lookups = request.lookups && recordLookups(request.lookups)
   const cluster = request.cluster && recordCapabilities(request.cluster)
-  let record: GeneratedRecord | undefined
-  const render = (): RenderedChart =>
-    renderChart(chart, request.values, {
+  const record = recordGenerated(request.generated ?? {}, { randomBytes })
+  try {
+    const rendered = renderChart(chart, request.values, {
       release: request.release,
       capabilities: cluster?.capabilities ?? offlineCapabilities(request),
       skipSchema: request.skipSchema ?? false,
-      templates(template) {
-        record = recordGenerated(request.generated ?? {}, { randomBytes, template })
-        return { generators: record.generators, clock, budget: request.budget, lookup: lookups?.lookup }
-      },
+      templates: { generators: record.generators, clock, budget: request.budget, lookup: lookups?.lookup },
     })
-  try {
-    const rendered = render()
-    const generated = record?.values() ?? request.generated ?? {}
+    const generated = record.values()
     const asked = lookups?.asked() ?? []
     const askedApis = cluster?.asked() ?? []
     return { ...rendered, warnings: [...warnings, ...rendered.warnings], generated, asked, askedApis }
