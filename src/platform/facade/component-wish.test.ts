@@ -1,7 +1,10 @@
 /** Names in the API of a façade that the Platform cannot hold. */
 import { describe, expect, it } from 'vitest'
+import { mandatoryReason } from '../components/component-report.ts'
+import type { PlatformObject } from '../components/platform.ts'
 import { type ComponentWish, soundWishes } from './component-wish.ts'
-import { acceptedCondition } from './wish-report.ts'
+import { dataScienceClusterReport } from './data-science-cluster-report.ts'
+import { acceptedCondition, wishReports } from './wish-report.ts'
 
 const wish = (alias: string, component = alias.toLowerCase()): ComponentWish => ({
   alias,
@@ -31,5 +34,49 @@ describe('the wishes of a façade', () => {
       reason: 'InvalidComponent',
       message: refused[0],
     })
+  })
+
+  it('that would switch a mandatory component off get the warning of the Platform', () => {
+    const report = { name: 'audit', managementState: 'Managed', state: 'Warning', message: 'It is mandatory.' } as const
+    const platform: PlatformObject = {
+      apiVersion: 'platform.muster.dev/v1alpha1',
+      kind: 'Platform',
+      metadata: { name: 'default', generation: 1 },
+      spec: {
+        channel: 'stable',
+        namespace: 'muster-system',
+        components: [],
+        preview: false,
+        maintenance: { windows: [], skip: false },
+        acknowledged: [],
+        protection: 'Deny',
+        runLevelTimeout: '5m',
+      },
+      status: { observedGeneration: 1, components: [{ ...report, reason: mandatoryReason }] },
+    }
+    const components = [{ ...wish('audit'), managementState: 'Removed' as const }]
+    expect(wishReports({ components, ignored: [] }, platform, [])).toMatchObject([
+      { state: 'Warning', reason: mandatoryReason, message: 'It is mandatory.' },
+    ])
+  })
+
+  it('have conditions of one type each, beside those of the whole', () => {
+    const reports = ['components', 'codeflare', 'odd name', 'odd_name'].map((alias) => ({
+      wish: wish(alias),
+      state: 'Ready' as const,
+      reason: 'Ready',
+      message: '',
+    }))
+    const cr = { apiVersion: '', kind: '', metadata: { name: 'default-dsc' }, spec: {} }
+    const report = dataScienceClusterReport({ cr, reports, platform: undefined, names: (alias) => alias, now: 0 })
+    const types = report.conditions?.map(({ type }) => type)
+    expect(types).toEqual([
+      'componentsReady',
+      'CodeFlareReady',
+      'Odd-nameReady',
+      'Odd_nameReady',
+      'ComponentsReady',
+      'Ready',
+    ])
   })
 })

@@ -8,6 +8,8 @@ import { isAtRest, type WishReport } from './wish-report.ts'
 const words: Readonly<Record<string, string>> = {
   aipipelines: 'AIPipelines',
   codeflare: 'CodeFlare',
+  // ComponentsReady is the roll-up.
+  components: 'components',
   datasciencepipelines: 'DataSciencePipelines',
   feastoperator: 'FeastOperator',
   llamastackoperator: 'LlamaStackOperator',
@@ -63,7 +65,10 @@ function componentStatus({ wish, report }: WishReport): ComponentStatus {
 }
 
 function typeOf(alias: string): string {
-  return Object.hasOwn(words, alias) ? words[alias]! : alias.charAt(0).toUpperCase() + alias.slice(1)
+  if (Object.hasOwn(words, alias)) return words[alias]!
+  // A Component may declare a name with characters that no condition may have.
+  const text = alias.replaceAll(/[^\w.-]/g, '-')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function summaryOf(pending: readonly WishReport[], { wish, message }: WishReport): string {
