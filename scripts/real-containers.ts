@@ -23,13 +23,15 @@ export interface RealContainers {
   readonly nodeImage: string
 }
 
+/** Why images cannot be built here: the suites that need them are skipped. Undefined: they must pass. */
+export function containersUnusable(uid: number | undefined = process.getuid?.()): string | undefined {
+  return uid === 0 ? undefined : 'images are built in mount namespaces with an overlay, which needs root'
+}
+
+/** @throws BinaryMissing */
 export async function realContainers(env: Environment = process.env): Promise<RealContainers> {
-  if (process.getuid?.() !== 0) {
-    throw new MusterError(
-      cliErrors.BinaryMissing,
-      'Images are built in mount namespaces with an overlay, which needs root.',
-    )
-  }
+  const reason = containersUnusable()
+  if (reason !== undefined) throw new MusterError(cliErrors.BinaryMissing, `${reason}.`)
   const packages = ['buildah', 'runc', 'debootstrap']
   const containers = await fromDebian({ name: 'containers', packages, use: (folder) => within(folder, env) }, env)
   if (!(await hasImage(containers))) {

@@ -14,7 +14,7 @@ import {
   realKustomize,
   realRegistry,
 } from './real-binaries.ts'
-import { realContainers } from './real-containers.ts'
+import { containersUnusable, realContainers } from './real-containers.ts'
 import { controllerRuntimeSuites } from './real-controller-runtime.ts'
 import { languageProjects } from './real-languages.ts'
 import { realChromium } from './real-chromium.ts'
@@ -29,6 +29,8 @@ export interface RealProgram {
    */
   readonly suites: readonly string[]
   provide(this: void, env: Environment): Promise<unknown>
+  /** Why this machine cannot use it: its suites are skipped. @default it can */
+  unusable?(this: void): string | undefined
 }
 
 /** Besides kube-apiserver and etcd, which every suite needs. */
@@ -80,6 +82,7 @@ export const realPrograms: readonly RealProgram[] = [
     name: 'buildah, runc and an image of Node',
     suites: ['test/real/image.test.ts'],
     provide: realContainers,
+    unusable: containersUnusable,
   },
   { name: 'promtool', suites: ['test/real/monitoring.test.ts'], provide: realPromtool },
   { name: 'chromium', suites: ['test/real/console.test.ts'], provide: realChromium },
@@ -97,16 +100,21 @@ export interface Preparation {
 
 /**
  * `names` choose suites as vitest does: by a part of their path. All suites need the servers; when another program is
- * unavailable, that is reported, and the suites that need it fail.
+ * unavailable, that is reported, and the suites that need it fail; where the machine cannot use it, they are skipped.
  * @throws BinaryMissing
  */
 export async function prepareRealPrograms(names: readonly string[], preparation: Preparation = {}): Promise<void> {
   const { env = process.env, say = sayToStderr, servers = realBinaries, programs = realPrograms } = preparation
   await reporting('kube-apiserver and etcd', say, () => servers(env))
   const isChosen = (suite: string): boolean => names.length === 0 || names.some((name) => suite.includes(name))
-  for (const { name, suites, provide } of programs) {
+  for (const { name, suites, provide, unusable } of programs) {
     const chosen = suites.filter(isChosen)
     if (chosen.length === 0) continue
+    const reason = unusable?.()
+    if (reason !== undefined) {
+      say(`${name} cannot be used here, so that ${chosen.join(' and ')} is skipped: ${reason}`)
+      continue
+    }
     try {
       await reporting(name, say, () => provide(env))
     } catch (error) {

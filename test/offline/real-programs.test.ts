@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { readyVariable, realKubectl } from '../../scripts/real-binaries.ts'
+import { containersUnusable, realContainers } from '../../scripts/real-containers.ts'
 import { prepareRealPrograms, type RealProgram, realPrograms } from '../../scripts/real-programs.ts'
 import { realRedis } from '../../scripts/real-redis.ts'
 import { emptyFolder } from '../project.ts'
@@ -74,6 +75,18 @@ describe('the programs of real suites', () => {
     expect(provided).toEqual(['servers', 'one', 'two'])
     await prepare(['two'], programs)
     expect(provided).toEqual(['servers', 'two'])
+  })
+
+  it('that the machine cannot use skip their suites with a reason; root always has images', async () => {
+    const one = { ...program('one'), unusable: () => 'it needs root' }
+    expect(await prepare([], [one])).toEqual([
+      'kube-apiserver and etcd ready',
+      'one cannot be used here, so that test/real/one.test.ts is skipped: it needs root',
+    ])
+    expect(provided).toEqual(['servers'])
+    expect(containersUnusable(0)).toBeUndefined()
+    expect(containersUnusable(1000)).toContain('needs root')
+    expect(realPrograms.filter(({ unusable }) => unusable).map(({ provide }) => provide)).toEqual([realContainers])
   })
 
   it('that are unavailable fail the suites that need them, by name', async () => {

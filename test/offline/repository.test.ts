@@ -55,8 +55,15 @@ describe('issue templates', () => {
     }
   })
 
+  it('have absolute links: GitHub ignores others', () => {
+    const { contact_links: links = [] } = readYaml(read('.github/ISSUE_TEMPLATE/config.yml')) as unknown as {
+      readonly contact_links?: readonly { readonly url: string }[]
+    }
+    for (const { url } of links) expect(url).toMatch(/^https:\/\//)
+  })
+
   it('lead vulnerabilities elsewhere', () => {
-    expect(read('.github/ISSUE_TEMPLATE/config.yml')).toContain('SECURITY.md')
+    expect(forms.map((file) => read(file)).join('')).toContain('SECURITY.md')
     expect(existsSync(path.join(root, 'SECURITY.md'))).toBe(true)
   })
 })

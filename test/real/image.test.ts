@@ -10,7 +10,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { realContainers, type RealContainers } from '../../scripts/real-containers.ts'
+import { containersUnusable, realContainers, type RealContainers } from '../../scripts/real-containers.ts'
 import { connect } from '../../src/client/connect.ts'
 import { imageUser } from '../../src/deploy/image.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
@@ -25,9 +25,13 @@ import { installPackage } from './installed.ts'
 const run = promisify(execFile)
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 
+/** scripts/real-programs.ts prints the reason. */
+const isSkipped = containersUnusable() !== undefined
+
 let containers: RealContainers
 let folder = ''
 beforeAll(async () => {
+  if (isSkipped) return
   containers = await realContainers()
   folder = await mkdtemp(path.join(tmpdir(), 'muster-image-'))
   await chmod(folder, 0o755)
@@ -50,7 +54,7 @@ const entryOf = (image: Image, ...words: readonly string[]): Image => ({
   config: { ...image.config, Entrypoint: ['/usr/local/bin/node', ...words] },
 })
 
-describe('the image of the manager', () => {
+describe.skipIf(isSkipped)('the image of the manager', () => {
   it('is small, has no shell, and cannot be written to', { timeout: 600_000 }, async () => {
     const image = await buildImage(containers, checkout, path.join(folder, 'muster-manager'))
     console.log(`the image of the manager has ${Math.round(image.size / 1e6)} MB`)
@@ -68,7 +72,7 @@ describe('the image of the manager', () => {
   })
 })
 
-describe('the image of a project', () => {
+describe.skipIf(isSkipped)('the image of a project', () => {
   it(
     'hosts its operator on a real API server, as the service account of its manifests',
     { timeout: 600_000 },

@@ -7,19 +7,27 @@ import { loadConnection } from '../../client/load-connection.ts'
 import { describeError } from '../../kube/muster-error.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
+import { formatOutput, outputFlag, readOutputFormat } from '../command/output-flag.ts'
 
 const command: Command = defineCommand({
   details:
     'Reads the kubeconfig, connects, authenticates, lists what the server serves. Stops at the first step that fails.',
-  flags: connectionFlags,
+  flags: { ...connectionFlags, output: outputFlag },
   async run({ flags, out, err, signal }) {
+    const output = readOutputFormat(flags.output)
+    const steps: CheckedStep[] = []
+    const note = (checked: CheckedStep): void => {
+      steps.push(checked)
+      const { step: name, ok, message } = checked
+      if (!output) out(ok ? `ok      ${name}: ${message}` : `FAILED  ${name}`)
+    }
     const step = async <T>(name: string, work: () => Promise<T>, tell: (result: T) => string): Promise<T> => {
       try {
         const result = await work()
-        out(`ok      ${name}: ${tell(result)}`)
+        note({ step: name, ok: true, message: tell(result) })
         return result
       } catch (error) {
-        out(`FAILED  ${name}`)
+        note({ step: name, ok: false, message: describeError(error) })
         throw error
       }
     }
@@ -62,11 +70,20 @@ const command: Command = defineCommand({
       }
       return 0
     } catch (error) {
-      err(describeError(error))
+      if (!output) err(describeError(error))
       return 1
+    } finally {
+      if (output) out(await formatOutput({ steps }, output))
     }
   },
 })
+
+interface CheckedStep {
+  readonly step: string
+  readonly ok: boolean
+  /** What was found, or the error with its cure. */
+  readonly message: string
+}
 
 interface SelfSubjectReview {
   readonly apiVersion: string

@@ -6,6 +6,7 @@ import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
+import { outputFlag, readOutputFormat } from '../command/output-flag.ts'
 import { findResource } from './object-reference.ts'
 
 const command: Command = defineCommand({
@@ -23,12 +24,15 @@ const command: Command = defineCommand({
     },
     'field-selector': { type: 'string', value: 'FIELDS', help: 'only objects with these fields: spec.nodeName=node-1' },
     once: { type: 'boolean', help: 'end after the initial list' },
+    output: { ...outputFlag, help: 'print each event as data: a line of JSON, or a YAML document' },
   },
   async run({ flags, positionals, out, err, signal }) {
     const [name] = positionals
     if (name === undefined || positionals.length > 1) {
       throw new MusterError(flagErrors.InvalidFlag, 'watch takes one RESOURCE, such as pods.')
     }
+    const output = readOutputFormat(flags.output)
+    const { writeYaml } = output === 'yaml' ? await import('../../kube/yaml/yaml.ts') : { writeYaml: undefined }
     const client = await connect(connectionOptions(flags))
     try {
       const resource = findResource(name, await client.discovery.resources({ signal }))
@@ -40,6 +44,12 @@ const command: Command = defineCommand({
         labels: flags.selector,
         fields: flags['field-selector'],
         onEvent({ type, object: { metadata } }) {
+          if (output) {
+            const { namespace, name: of, resourceVersion = '' } = metadata
+            const event = { type, ...(namespace !== undefined && { namespace }), name: of, resourceVersion }
+            out(writeYaml ? `---\n${writeYaml(event).trimEnd()}` : JSON.stringify(event))
+            return
+          }
           const where = metadata.namespace === undefined ? '' : `${metadata.namespace}/`
           out(`${type.padEnd(7)}  ${where}${metadata.name}  ${metadata.resourceVersion}`)
         },

@@ -19,6 +19,8 @@ import { holderLabel, installationHolder } from '../../platform/installation/hol
 import { Installation } from '../../platform/installation/installation.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import type { Command } from '../command/command.ts'
+import doctor from '../cluster/doctor.ts'
+import watch from '../cluster/watch.ts'
 import completion from '../completion.ts'
 import explain from './explain.ts'
 import logs from './logs.ts'
@@ -298,6 +300,28 @@ describe('operating a manager', () => {
     const { run } = await open()
     expect((await run(top, [], { output: 'yaml' })).out).toContain('version: 1')
     await expect(run(top, [], { output: 'xml' })).rejects.toThrow('there are json and yaml')
+    const checked = JSON.parse((await run(doctor, [], { output: 'json' })).out.join('\n')) as {
+      readonly steps: unknown
+    }
+    expect(checked.steps).toEqual(
+      ['configuration', 'connection', 'identity', 'discovery'].map((step) =>
+        expect.objectContaining({ step, ok: true }),
+      ),
+    )
+    const absent = await run(doctor, [], { output: 'yaml', kubeconfig: 'none' })
+    expect([absent.code, ...absent.out]).toEqual(expect.arrayContaining([1, 'steps:', '  ok: false']))
+    const { out } = await run(watch, ['things'], { once: true, output: 'json' })
+    const events = out.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as unknown)
+    // Its operator may write its status meanwhile.
+    expect(events[0]).toEqual({
+      type: expect.any(String) as string,
+      namespace: 'default',
+      name: 'a',
+      resourceVersion: expect.any(String) as string,
+    })
+    expect((await run(watch, ['things'], { once: true, output: 'yaml' })).out).toEqual(
+      expect.arrayContaining(['---', 'name: a']),
+    )
   })
 })
 
