@@ -63,7 +63,8 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   const { flags, positionals } = command.verbatim
     ? { flags: {}, positionals: rest }
     : parseArguments(command.flags, rest)
-  const signal = stopSignal()
+  // While a command holds the thread no handler of a signal runs, and the default one would have ended it.
+  const signal = command.endsAtOnce ? new AbortController().signal : stopSignal()
   return await command.run({ flags: flags as FlagValues<Flags>, positionals, out, err, signal })
 }
 

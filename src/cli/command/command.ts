@@ -42,6 +42,11 @@ export interface Command<F extends Flags = Flags> {
   readonly flags: F
   /** All arguments are passed to the command unparsed, flags included. @default false */
   readonly verbatim?: boolean
+  /**
+   * Ctrl-C and SIGTERM end the process at once: for a command that holds the thread, and leaves nothing half-done.
+   * @default false: they abort the signal of the invocation
+   */
+  readonly endsAtOnce?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation<F>): Promise<number>
 }

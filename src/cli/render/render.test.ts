@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readGoldens, renderFolder } from '../../../test/render/cases.ts'
 import { packed, packedChart } from '../../../test/render/chart-server.ts'
@@ -14,6 +17,15 @@ function folder(): string {
   const made = mkdtempSync(path.join(tmpdir(), 'muster-render-'))
   onTestFinished(() => rmSync(made, { recursive: true, force: true }))
   return made
+}
+
+/** A chart with one template. */
+function chartFolder(template: string): string {
+  const chart = folder()
+  mkdirSync(path.join(chart, 'templates'))
+  writeFileSync(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: web\nversion: 1.0.0\n')
+  writeFileSync(path.join(chart, 'templates', 'a.yaml'), template)
+  return chart
 }
 
 async function muster(...words: readonly string[]): Promise<string> {
@@ -65,6 +77,34 @@ describe('muster render', () => {
     expect(await rendered('--path', 'chart', '--name', 'rel')).toContain('name: rel')
     await expect(rendered('--kind', 'Manifests', '--set', 'a=1')).rejects.toThrow('--set is for charts')
     await expect(muster(folder(), '--kind', 'Manifests')).rejects.toThrow('is for artifacts of a registry')
+  })
+
+  it('renders includes as deep as Helm does, and says so beyond', async () => {
+    const chart = chartFolder(
+      '{{ define "x" }}{{ if gt . 0 }}{{ with . }}{{ include "x" (int (sub . 1)) }}{{ end }}{{ end }}{{ end }}' +
+        'kind: A\nname: x{{ include "x" (int .Values.levels) }}\n',
+    )
+    expect(await muster(chart, '--set', 'levels=1000')).toContain('kind: A\nname: x\n')
+    await expect(muster(chart, '--set', 'levels=1001')).rejects.toMatchObject({
+      code: renderErrors.TemplateFailed.code,
+      message: expect.stringContaining('rendering template has a nested reference name: x'),
+    })
+  })
+
+  it('ends by a signal while a template holds the thread', async () => {
+    const endless = '{{ range until 1000 }}{{ range until 10000 }}{{ bcrypt "x" }}{{ end }}{{ end }}'
+    const chart = chartFolder(`{{ randBytes 1 }}${endless}`)
+    // Says when the template runs: it asks for random bytes.
+    const preload = `import crypto from 'node:crypto'; import { writeSync } from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
+      const { randomBytes } = crypto; crypto.randomBytes = (size) => (writeSync(1, 'running'), randomBytes(size)); syncBuiltinESMExports()`
+    const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+    const options = ['--conditions=muster-source', '--import', `data:text/javascript,${encodeURIComponent(preload)}`]
+    const child = spawn(process.execPath, [...options, main, 'render', chart])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    await Promise.race([once(child.stdout, 'data'), ended])
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([null, 'SIGTERM'])
   })
 
   it('prints plain manifests: files, folders and lists', async () => {

@@ -6,6 +6,7 @@ import { MusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { type Command, defineCommand, type FlagValues } from '../command/command.ts'
 import { formatOutput, outputFlag, readOutputFormat } from '../command/output-flag.ts'
+import type { ChartRequest, ChartResult } from '../../render/worker/chart-request.ts'
 import type { GeneratedValues } from '../../render/generated/generated-values.ts'
 import { openGeneratedFile } from './generated-file.ts'
 import { sourceKind } from './source-kind.ts'
@@ -52,6 +53,7 @@ a folder with a kustomization, or plain manifests (a file or a folder). An OCI a
 instead of a chart: --kind. Without --output a chart is printed as "helm template" prints it. What was fetched is kept: it can be
 rendered again without a network.`,
   flags,
+  endsAtOnce: true,
   async run({ flags: given, positionals, out, err, signal }) {
     const [source, ...more] = positionals
     if (source === undefined || more.length > 0) {
@@ -89,11 +91,10 @@ rendered again without a network.`,
       apiVersions: (given['api-versions'] ?? []).flatMap((text) => text.split(',')),
       skipSchema: given['skip-schema-validation'],
       generated,
+      budget: { milliseconds: longestMs },
     }
-    // In this thread, which has nothing else to do: another one takes longer to start than most charts to render.
-    const { renderRequest } = await import('../../render/worker/chart-request.ts')
     const { printChart } = await import('../../render/chart/print-chart.ts')
-    const rendered = renderRequest(request, { randomBytes: (size) => randomBytes(size), clock: systemClock })
+    const rendered = await renderedHere(request)
     for (const warning of rendered.warnings) warn(warning)
     close(rendered.generated)
     const text = printChart(rendered, {
@@ -105,6 +106,34 @@ rendered again without a network.`,
     return 0
   },
 })
+
+/** As long as a render thread may take. */
+const longestMs = 60_000
+
+/**
+ * In this thread, which has nothing else to do: another one takes longer to start than most charts to render. A chart that nests
+ * more deeply than the stack of this thread allows is rendered in another one.
+ */
+async function renderedHere(request: ChartRequest): Promise<ChartResult> {
+  const { renderRequest } = await import('../../render/worker/chart-request.ts')
+  const { StackExhausted } = await import('../../render/template/go-error.ts')
+  try {
+    return renderRequest(request, {
+      randomBytes: (size) => randomBytes(size),
+      clock: systemClock,
+      hasLargerStack: true,
+    })
+  } catch (error) {
+    if (!(error instanceof StackExhausted)) throw error
+  }
+  const { createRenderThread } = await import('../../render/worker/render-thread.ts')
+  const thread = createRenderThread({ clock: systemClock, timeoutMs: longestMs })
+  try {
+    return await thread.render(request)
+  } finally {
+    await thread.close()
+  }
+}
 
 /** With --path, a chart in a folder of an artifact. */
 async function chartOf(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isMusterError } from '../../kube/muster-error.ts'
 import { renderErrors } from '../errors.ts'
+import { StackExhausted } from '../template/go-error.ts'
 import { goFunction } from '../template/function-type.ts'
 import { type RenderOptions, renderTemplates, type TemplateData, type TemplateSource } from './render-templates.ts'
 import type { CallSite, CallStep, GeneratedValue } from '../template/services.ts'
@@ -94,8 +95,46 @@ describe('a template without end', () => {
     '{{ randAlphaNum 1000000000 }}',
     '{{ seq 1 1000000000 }}',
     '{{ $x := "ab" }}{{ range until 60 }}{{ $x = print $x $x }}{{ end }}',
+    '{{ range until 100 }}{{ bcrypt (toString .) }}{{ end }}',
+    '{{ range until 100 }}{{ derivePassword 1 "long" "password" "user" "example.com" }}{{ end }}',
+    '{{ range until 100 }}{{ genPrivateKey "rsa" }}{{ end }}',
   ])('is stopped, and the message names the line: %s', (text) => {
     expect(unbounded(text)).toBe(true)
+  })
+
+  const shared = '{{ $a := list 1 }}{{ range until 40 }}{{ $a = list $a $a }}{{ end }}'
+  const sharedMaps = '{{ $a := dict "k" 1 }}{{ range until 40 }}{{ $a = dict "x" $a "y" $a }}{{ end }}'
+  const other = '{{ $b := list 1 }}{{ range until 40 }}{{ $b = list $b $b }}{{ end }}'
+  it.each([
+    ...['toYaml', 'toYamlPretty', 'mustToJson', 'toPrettyJson', 'toRawJson', 'toString', 'quote', 'print', 'html'],
+    ...['printf "%v"', 'printf "%d"', 'cat', 'join ","', 'toStrings', 'sortAlpha', 'deepCopy', 'dict', 'toDecimal'],
+  ])('is stopped when it writes or copies a value that shares its parts: %s', (name) => {
+    expect(unbounded(`${shared}{{ ${name} $a }}`)).toBe(true)
+    expect(unbounded(`${sharedMaps}{{ ${name} $a }}`)).toBe(true)
+  })
+
+  it.each([
+    `${shared}{{ $a }}`,
+    `${sharedMaps}{{ $a | toToml }}`,
+    `${shared}{{ dict "a" $a | toToml }}`,
+    `${shared}{{ range $a }}{{ randAlphaNum 3 }}{{ end }}`,
+    `${shared}${other}{{ deepEqual $a $b }}`,
+    `${shared}${other}{{ has $a (list $b) }}`,
+    `${shared}${other}{{ without (list $b) $a }}`,
+    `${shared}${other}{{ uniq (list $a $b) }}`,
+    `${shared}{{ eq $a 1 }}`,
+    `${sharedMaps}{{ merge (deepCopy $a) $a }}`,
+    '{{ $a := list (repeat 1000 "x") }}{{ range until 12 }}{{ $a = list $a $a }}{{ end }}{{ toYaml $a }}',
+  ])('is stopped when it writes, compares or merges a value that shares its parts: %s', (text) => {
+    expect(unbounded(text)).toBe(true)
+  })
+
+  it('is stopped by the clock of the render', () => {
+    let now = 0
+    const text = '{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}'
+    const clock = { now: () => now++ }
+    expect(() => render(text, {}, { clock, budget: { milliseconds: 10 } })).toThrow('more than 10 ms')
+    expect(render(text, {}, { clock, budget: { milliseconds: 1000 } })).toBe('')
   })
 
   it('is stopped by the output that it writes', () => {
@@ -106,6 +145,21 @@ describe('a template without end', () => {
     expect(() => render('{{ define "t" }}{{ include "t" . }}{{ end }}{{ include "t" . }}')).toThrow(
       'rendering template has a nested reference name: t',
     )
+  })
+
+  it('that executes itself fails with the words of Go, and names the template', () => {
+    const text = '{{ define "t" }}{{ template "t" . }}{{ end }}{{ template "t" . }}'
+    const message = 'executing "t" at <{{template "t" .}}>:\n    exceeded maximum template depth (100000)'
+    expect(() => render(text)).toThrow(message)
+    expect(() => render(text, {}, { hasLargerStack: true })).toThrow(StackExhausted)
+  })
+
+  it('whose values are nested too deeply for the stack fails, and names the file', () => {
+    const endless = (): string => endless() + endless()
+    const deep = { Deep: new GoObject('T', { methods: { Text: goFunction('', endless) } }) }
+    const message = 'template c/templates/a.yaml: its blocks or values are nested too deeply'
+    expect(() => render('{{ .Deep.Text }}', deep)).toThrow(message)
+    expect(() => render('{{ .Deep.Text }}', deep, { hasLargerStack: true })).toThrow(StackExhausted)
   })
 
   it('that prints a value containing itself ends', () => {

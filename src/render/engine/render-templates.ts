@@ -8,7 +8,7 @@ import { RenderMeter, type RenderBudget } from '../template/budget.ts'
 import { executeTemplate, type RenderState } from '../template/executor.ts'
 import { formatPlain } from '../template/format-value.ts'
 import type { FunctionTable } from '../template/function-type.ts'
-import { BudgetExceeded, GoError } from '../template/go-error.ts'
+import { BudgetExceeded, GoError, isStackOverflow, StackExhausted } from '../template/go-error.ts'
 import { executionErrorText, parseErrorText } from '../template/helm-error.ts'
 import type { CallPlace, CallStep, Generators, Lookup, RenderServices } from '../template/services.ts'
 import { TemplateSet } from '../template/template-set.ts'
@@ -38,6 +38,11 @@ export interface RenderOptions {
   /** Fail on keys that a map does not have. @default false */
   readonly strict?: boolean | undefined
   readonly budget?: RenderBudget | undefined
+  /**
+   * Whether the caller renders again in a thread with a larger stack if that of this one is used up: the render fails with
+   * StackExhausted then, and not as one that nests too deeply. @default false
+   */
+  readonly hasLargerStack?: boolean | undefined
 }
 
 /**
@@ -58,6 +63,7 @@ export function renderTemplates(
     try {
       set.add(name, text, (word) => functions.has(word))
     } catch (error) {
+      if (isStackOverflow(error)) throw tooDeep(name, error, state)
       throw error instanceof GoError ? failure('TemplateInvalid', parseErrorText(name, error), error) : error
     }
   }
@@ -77,6 +83,7 @@ function render(state: RenderState, set: TemplateSet, { name, basePath, data }: 
     return validText(text).replaceAll('<no value>', '')
   } catch (error) {
     if (error instanceof GoError) throw failure('TemplateFailed', executionErrorText(name, error), error)
+    if (isStackOverflow(error)) throw tooDeep(name, error, state)
     if (error instanceof BudgetExceeded) throw failure('TemplateUnbounded', `${error.message}.`, error)
     throw error
   }
@@ -84,6 +91,11 @@ function render(state: RenderState, set: TemplateSet, { name, basePath, data }: 
 
 function failure(name: keyof typeof renderErrors, message: string, cause: unknown): MusterError {
   return new MusterError(renderErrors[name], shortened(message), { cause })
+}
+
+function tooDeep(name: string, cause: unknown, { hasLargerStack }: RenderState): Error {
+  if (hasLargerStack) return new StackExhausted()
+  return failure('TemplateUnbounded', `template ${name}: its blocks or values are nested too deeply.`, cause)
 }
 
 /** A template that includes itself fails with as many places as it is deep. */
@@ -118,8 +130,9 @@ function renderState(functions: FunctionTable, options: RenderOptions): RenderSt
   })
   return {
     functions,
-    budget: new RenderMeter(options.budget),
+    budget: new RenderMeter(options.budget ?? {}, () => options.clock.now()),
     isStrict: strict,
+    hasLargerStack: options.hasLargerStack ?? false,
     included: new Map(),
     callers,
     services,

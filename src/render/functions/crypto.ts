@@ -32,8 +32,10 @@ export const cryptoFunctions: FunctionTable = new Map<string, GoFunction>([
     'derivePassword',
     goFunction(
       'uint32 string string string string',
-      ([counter, type, password, user, site]: [GoInteger, string, string, string, string]) =>
-        derivePassword(Number(counter.value), type, password, user, site),
+      ([counter, type, password, user, site]: [GoInteger, string, string, string, string], { budget }) => {
+        budget.step(deriveSteps)
+        return derivePassword(Number(counter.value), type, password, user, site)
+      },
     ),
   ],
   [
@@ -56,12 +58,19 @@ function adler32(bytes: Uint8Array): number {
   return b * 65_536 + a
 }
 
-function bcrypt(name: string, args: readonly string[], password: string, { services }: CallContext): string {
+/** Steps of the budget, by the time that they take. */
+const bcryptSteps = 100_000
+const deriveSteps = 100_000
+
+function bcrypt(name: string, args: readonly string[], password: string, { services, budget }: CallContext): string {
   const bytes = textBytes(password)
   if (bytes.length > mostPasswordBytes) {
     return 'failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes'
   }
-  return services.generate(name, args, () => bcryptHash(bytes, services.randomBytes(16), bcryptCost))
+  return services.generate(name, args, () => {
+    budget.step(bcryptSteps)
+    return bcryptHash(bytes, services.randomBytes(16), bcryptCost)
+  })
 }
 
 function aesKey(password: string): Buffer {

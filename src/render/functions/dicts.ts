@@ -31,13 +31,13 @@ const merge = (isOverwriting: boolean): GoFunction =>
     return target
   })
 
-const deepCopy = goFunction('any', ([value]: Values, { budget }) => {
+const deepCopy = goFunction('any', ([value]: Values) => {
   if ((value ?? null) === null) throw new GoError('reflect: call of reflect.Value.Type on zero Value')
-  return copy(value, (steps) => budget.step(steps), 0)
+  return copy(value, 0)
 })
 
 export const dictFunctions: FunctionTable = new Map<string, GoFunction>([
-  ['dict', goFunction('...any', (args: Values) => dict(args))],
+  ['dict', goFunction('...any', (args: Values, { budget }) => dict(args, (key) => budget.measure(key)))],
   ['get', goFunction('map string', ([map, key]: [GoMap, string]) => (hasMember(map, key) ? (map[key] ?? null) : ''))],
   [
     'set',
@@ -95,10 +95,11 @@ export const dictFunctions: FunctionTable = new Map<string, GoFunction>([
   ['ternary', goFunction('any any bool', ([yes, no, isTrueValue]: Values) => (isTrueValue ? yes : no))],
 ])
 
-function dict(args: Values): GoMap {
+function dict(args: Values, measure: (key: unknown) => void): GoMap {
   const map: GoMap = {}
   for (let index = 0; index < args.length; index += 2) {
     const key = args[index]
+    measure(key)
     const value = index + 1 < args.length ? args[index + 1] : ''
     setMapMember(map, (key ?? null) === null ? '<nil>' : stringValue(key), value)
   }
@@ -162,18 +163,16 @@ function isEmptyForMerge(value: unknown): boolean {
 /** Deeper values contain themselves. */
 const deepest = 1000
 
-function copy(value: unknown, spend: (steps: number) => void, depth: number): unknown {
+/** Bounded by the budget: the value was measured before. */
+function copy(value: unknown, depth: number): unknown {
   if (depth > deepest) throw nilDereference()
   if (isGoList(value)) {
-    spend(value.length)
-    const items = value.map((item) => copy(item, spend, depth + 1))
+    const items = value.map((item) => copy(item, depth + 1))
     return withTypeOf(items, value)
   }
   if (!isMap(value)) return value
-  const keys = Object.keys(value)
-  spend(keys.length)
   const copied: GoMap = {}
-  for (const key of keys) setMapMember(copied, key, copy(value[key], spend, depth + 1))
+  for (const key of Object.keys(value)) setMapMember(copied, key, copy(value[key], depth + 1))
   return withTypeOf(copied, value)
 }
 

@@ -125,7 +125,7 @@ data:
             ...all.map((name) =>
               fc.nat(3).map(
                 (role): ValueMap =>
-                  new Map([
+                  new Map<string, string | bigint>([
                     ['name', name],
                     ['role', BigInt(role)],
                   ]),

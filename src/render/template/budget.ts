@@ -10,27 +10,44 @@ export interface RenderBudget {
   readonly steps?: number | undefined
   /** Characters of output, and of text created by functions. @default 268_435_456 */
   readonly text?: number | undefined
+  /** By the clock of the render. @default no limit */
+  readonly milliseconds?: number | undefined
 }
 
 const defaultSteps = 20_000_000
+/** Steps from one look at the clock to the next. */
+const stepsPerLook = 20_000
 const defaultText = 256 * 1024 * 1024
 
 /** What is left of a {@link RenderBudget}. */
 export class RenderMeter {
   #steps: number
   #text: number
+  /** When so many steps are left, the clock is looked at. */
+  #nextLook: number
+  readonly #deadline: number
+  readonly #now: () => number
   readonly #most: Required<RenderBudget>
 
-  constructor({ steps = defaultSteps, text = defaultText }: RenderBudget = {}) {
-    this.#most = { steps, text }
+  constructor({ steps = defaultSteps, text = defaultText, milliseconds }: RenderBudget, now: () => number) {
+    this.#most = { steps, text, milliseconds }
     this.#steps = steps
     this.#text = text
+    this.#now = now
+    this.#deadline = milliseconds === undefined ? Infinity : now() + milliseconds
+    this.#nextLook = milliseconds === undefined ? -1 : steps - stepsPerLook
   }
 
   /** @throws BudgetExceeded */
   step(count = 1): void {
     this.#steps -= count
+    if (this.#steps < this.#nextLook) this.#look()
     if (this.#steps < 0) throw new BudgetExceeded(`more than ${this.#most.steps} steps`)
+  }
+
+  #look(): void {
+    this.#nextLook = this.#steps - stepsPerLook
+    if (this.#now() > this.#deadline) throw new BudgetExceeded(`more than ${this.#most.milliseconds} ms`)
   }
 
   /**

@@ -7,7 +7,7 @@ import { quoteGo } from '../../kube/go/go-text.ts'
 import type { RenderMeter } from './budget.ts'
 import { type TemplateEvaluation, Evaluator } from './evaluator.ts'
 import { formatPlain } from './format-value.ts'
-import { BudgetExceeded, ExecError, GoError } from './go-error.ts'
+import { BudgetExceeded, ExecError, GoError, isStackOverflow, StackExhausted } from './go-error.ts'
 import type { CallContext, FunctionTable } from './function-type.ts'
 import type { BranchNode, ListNode, TemplateTreeNode, PipeNode, TemplateNode } from './nodes.ts'
 import { RangePosition } from './range-position.ts'
@@ -22,6 +22,8 @@ export interface RenderState {
   readonly budget: RenderMeter
   /** Fail on keys that a map does not have. */
   readonly isStrict: boolean
+  /** Whether the caller renders again in a thread with a larger stack when that of this one is used up. */
+  readonly hasLargerStack: boolean
   /** How many includes of each template are being executed. */
   readonly included: Map<string, number>
   /** Where the templates that are being executed lead to the next one, and the elements of their loops; the outermost first. */
@@ -32,6 +34,10 @@ export interface RenderState {
 
 /** The deepest `include` of one template in itself. */
 const deepestInclude = 1000
+
+/** The deepest `template` in another; the stack may end before it. */
+const deepestTemplate = 100_000
+const tooDeep = `exceeded maximum template depth (${deepestTemplate})`
 
 /** The name of text that `tpl` executes. */
 const rootName = 'gotpl'
@@ -70,12 +76,22 @@ class Execution implements TemplateEvaluation, CallContext {
   readonly #template: ParsedDefinition
   readonly #output: Output
   readonly #evaluator: Evaluator
+  /** How many `template` actions lead here. */
+  readonly #depth: number
 
-  constructor(state: RenderState, set: TemplateSet, template: ParsedDefinition, data: unknown, output: Output) {
+  constructor(
+    state: RenderState,
+    set: TemplateSet,
+    template: ParsedDefinition,
+    data: unknown,
+    output: Output,
+    depth = 0,
+  ) {
     this.#state = state
     this.#set = set
     this.#template = template
     this.#output = output
+    this.#depth = depth
     this.budget = state.budget
     this.scope = new TemplateScope(data)
     this.#evaluator = new Evaluator(this)
@@ -132,8 +148,9 @@ class Execution implements TemplateEvaluation, CallContext {
     try {
       return executeNamed(this.#state, this.#set, name, data)
     } catch (error) {
-      if (isStackOverflow(error)) throw new GoError(nested, new GoError('unable to execute template'))
-      throw error
+      if (!isStackOverflow(error)) throw error
+      if (this.#state.hasLargerStack) throw new StackExhausted()
+      throw new GoError(nested, new GoError('unable to execute template'))
     } finally {
       this.#state.callers.pop()
       included.set(name, count)
@@ -200,7 +217,10 @@ class Execution implements TemplateEvaluation, CallContext {
   #print(value: unknown): void {
     if (value === undefined) this.#write('<no value>')
     else if (typeof value === 'string') this.#write(value)
-    else this.#write(formatPlain(value))
+    else {
+      this.budget.measure(value)
+      this.#write(formatPlain(value))
+    }
   }
 
   #branch(dot: VariableCell, { kind, pipe, list, elseList }: BranchNode): Flow {
@@ -216,16 +236,18 @@ class Execution implements TemplateEvaluation, CallContext {
   #invoke(dot: VariableCell, node: TemplateNode): void {
     const template = this.#set.get(node.name)
     if (!template) this.fail(`template ${quoteGo(node.name)} not defined`)
+    if (this.#depth >= deepestTemplate) this.fail(tooDeep)
     const value = node.pipe ? this.#evaluator.pipeline(dot, node.pipe) : undefined
     this.#evaluator.node = node
     this.#state.callers.push(() => this.#place('template'))
     try {
-      new Execution(this.#state, this.#set, template, value, this.#output).run(value)
+      new Execution(this.#state, this.#set, template, value, this.#output, this.#depth + 1).run(value)
       this.#state.callers.pop()
     } catch (error) {
       if (!isStackOverflow(error)) throw error
+      if (this.#state.hasLargerStack) throw new StackExhausted()
       this.#evaluator.node = node
-      this.fail('exceeded maximum template depth (100000)')
+      this.fail(tooDeep)
     }
   }
 
@@ -302,10 +324,6 @@ class Execution implements TemplateEvaluation, CallContext {
       if (second !== undefined) this.scope.setTop(2, key)
     }
   }
-}
-
-function isStackOverflow(error: unknown): boolean {
-  return error instanceof RangeError && error.message.includes('call stack')
 }
 
 function wrapping<Result>(what: string, text: string, work: () => Result): Result {

@@ -22,6 +22,17 @@ export class BudgetExceeded extends Error {
   override readonly name: string = 'BudgetExceeded'
 }
 
+/** The stack of this thread is used up, and the caller has another thread with a larger one. */
+export class StackExhausted extends Error {
+  override readonly name: string = 'StackExhausted'
+}
+
+/** V8 reports an exhausted stack by a RangeError; while it compiles a regular expression, by a SyntaxError. */
+export function isStackOverflow(error: unknown): boolean {
+  if (error instanceof RangeError) return error.message.includes('call stack')
+  return error instanceof SyntaxError && error.message.endsWith('Stack overflow')
+}
+
 export function runtimeError(what: string): GoError {
   return new GoError(`runtime error: ${what}`)
 }

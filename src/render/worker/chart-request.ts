@@ -40,10 +40,13 @@ export interface ChartResult extends RenderedChart {
 interface RequestSources {
   readonly randomBytes: RecordSources['randomBytes']
   readonly clock: { now(): number }
+  /** Fails with StackExhausted if the stack of this thread is used up, so that another one renders it. @default false */
+  readonly hasLargerStack?: boolean
 }
 
 /** Pure but for the sources of generated values. */
-export function renderRequest(request: ChartRequest, { randomBytes, clock }: RequestSources): ChartResult {
+export function renderRequest(request: ChartRequest, sources: RequestSources): ChartResult {
+  const { randomBytes, clock, hasLargerStack } = sources
   const warnings: string[] = []
   const chart = loadChart(request.files, (message) => void warnings.push(message))
   const lookups = request.lookups && recordLookups(request.lookups)
@@ -54,7 +57,13 @@ export function renderRequest(request: ChartRequest, { randomBytes, clock }: Req
       release: request.release,
       capabilities: cluster?.capabilities ?? offlineCapabilities(request),
       skipSchema: request.skipSchema ?? false,
-      templates: { generators: record.generators, clock, budget: request.budget, lookup: lookups?.lookup },
+      templates: {
+        generators: record.generators,
+        clock,
+        budget: request.budget,
+        lookup: lookups?.lookup,
+        hasLargerStack,
+      },
     })
     const generated = record.values()
     const asked = lookups?.asked() ?? []

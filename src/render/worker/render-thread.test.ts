@@ -46,6 +46,18 @@ describe('a render thread', () => {
     expect(three).toMatchObject({ value: { manifests: [{ kind: 'B' }] } })
   })
 
+  it('has the stack for a thousand includes in many blocks, as Helm has, and not for more', async () => {
+    const { render } = thread()
+    const blocks = 20
+    const deep = (levels: number): ChartRequest =>
+      request(
+        `{{ define "x" }}{{ if gt . 0 }}${'{{ range list . }}'.repeat(blocks)}{{ include "x" (int (sub . 1)) }}` +
+          `${'{{ end }}'.repeat(blocks)}{{ end }}{{ end }}kind: A\nname: x{{ include "x" ${levels} }}\n`,
+      )
+    await expect(render(deep(1000))).resolves.toMatchObject({ manifests: [{ kind: 'A' }] })
+    await expect(render(deep(1001))).rejects.toThrow('rendering template has a nested reference name: x')
+  })
+
   it('stops a render that takes too long, names it, and renders the next', async () => {
     let expire: (() => void) | undefined
     const { render } = thread({

@@ -53,6 +53,9 @@ export interface WorkerAnswer {
   }
 }
 
+/** Enough for a thousand includes, each in a hundred blocks. Only what is used takes memory. */
+const stackMiB = 64
+
 const isSource = import.meta.url.endsWith('.ts')
 const workerFile = fileURLToPath(new URL(`./render-worker.${isSource ? 'ts' : 'cjs'}`, import.meta.url))
 
@@ -75,7 +78,7 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
   const started = (): Worker => {
     if (worker) return worker
     const created = new Worker(workerFile, {
-      resourceLimits: { maxOldGenerationSizeMb: memoryMiB },
+      resourceLimits: { maxOldGenerationSizeMb: memoryMiB, stackSizeMb: stackMiB },
       env: {},
       execArgv: [],
       workerData: { compileCache: getCompileCacheDir() } satisfies WorkerSettings,

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { signCertificate, encodedSubject } from '../../../pki/x509.ts'
 import { derInteger, readDer, sequence } from '../../../pki/der.ts'
 import { pemBlocks } from '../../../kube/text/pem.ts'
+import type { RenderMeter } from '../../template/budget.ts'
 import { type CallContext, goFunction, type GoFunction } from '../../template/function-type.ts'
 import { formatPlain } from '../../template/format-value.ts'
 import { GoError } from '../../template/go-error.ts'
@@ -26,9 +27,9 @@ function pairFor(name: string, args: List, context: CallContext, create: () => r
 export const certificateFunctions: readonly (readonly [string, GoFunction])[] = [
   [
     'genPrivateKey',
-    goFunction('string', ([type]: [string], { services }) => {
+    goFunction('string', ([type]: [string], { services, budget }) => {
       if (!keyTypes.has(type)) return `Unknown type ${type}`
-      return services.generate('genPrivateKey', [type], () => newKey(type))
+      return services.generate('genPrivateKey', [type], () => newKey(type, budget))
     }),
   ],
   ['buildCustomCert', goFunction('string string', ([cert, key]: [string, string]) => customCertificate(cert, key))],
@@ -77,7 +78,7 @@ function generating(
       name,
       goFunction(signature, (args: List, context) => {
         const request = checked(read(args as never))
-        return pairFor(name, args, context, () => issue(request, newKey('rsa-2048'), context))
+        return pairFor(name, args, context, () => issue(request, newKey('rsa-2048', context.budget), context))
       }),
     ],
     [
@@ -203,7 +204,11 @@ function isCertificate(pem: string): boolean {
 const keyTypes: ReadonlySet<string> = new Set(['', 'rsa', 'dsa', 'ecdsa', 'ed25519'])
 
 /** A private key in PEM: in the format that belongs to its type. */
-function newKey(type: string): string {
+/** Steps of the budget, by the time that they take on average. */
+const keySteps: Readonly<Record<string, number>> = { dsa: 200_000, rsa: 200_000, 'rsa-2048': 30_000 }
+
+function newKey(type: string, budget: RenderMeter): string {
+  budget.step(keySteps[type] ?? 1000)
   switch (type) {
     case 'dsa':
       return newDsaKey()
