@@ -77,3 +77,25 @@ describe('an entry point of the package', () => {
     expect(entries.filter((entry) => !imported(entry))).toEqual([])
   })
 })
+
+describe('the published package', () => {
+  it('has no declarations of files that only tests use', () => {
+    const { exclude } = JSON.parse(readFileSync(path.join(root, 'tsconfig.build.json'), 'utf8')) as {
+      readonly exclude: readonly string[]
+    }
+    const excluded = (file: string): boolean => exclude.some((pattern) => path.matchesGlob(file, `${pattern}{,/**}`))
+    const shipped = globSync('src/**/*.ts', { cwd: root })
+      .map((file) => file.split(path.sep).join('/'))
+      .filter((file) => !excluded(file) && !generated.test(file))
+    // Imports, files that are started as threads and processes, entry points of the package and of the build.
+    const users = [...shipped, 'scripts/build.ts', 'package.json']
+    const named = new Set(
+      users.flatMap((file) =>
+        [...readFileSync(path.join(root, file), 'utf8').matchAll(/[\w-]+(?=\.ts'|\.ts"|\.\$\{|')/g)].map(
+          ([name]) => name,
+        ),
+      ),
+    )
+    expect(shipped.filter((file) => !named.has(path.basename(file, '.ts')))).toEqual([])
+  })
+})

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { commands } from '../../src/cli/commands.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 /** Generated, one file a group and version. */
@@ -40,5 +41,13 @@ describe.each(folders)('%s', (folder) => {
     const sources = sourcesOf(folder)
     expect(sources.filter((name) => !listed.some((pattern) => matches(pattern, name)))).toEqual([])
     expect(listed.filter((pattern) => !sources.some((name) => matches(pattern, name)))).toEqual([])
+  })
+})
+
+describe('src/cli/README.md', () => {
+  it('names every command', () => {
+    const readme = readFileSync(path.join(root, 'src/cli/README.md'), 'utf8')
+    const named = (name: string): boolean => readme.includes(`\`${name}\``) || readme.includes(`\`muster ${name}\``)
+    expect(commands.filter(({ name }) => !named(name))).toEqual([])
   })
 })

@@ -9,7 +9,7 @@ import {
   type KubeObject,
   labelSelector,
   type LabelSelector,
-  MusterError,
+  type MusterError,
   parseJson,
   parseQuantity,
   type Quantity,
