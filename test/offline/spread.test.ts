@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 
 /** Calls with few arguments, each with its reason. */
 const few: Readonly<Record<string, string>> = {
-  'src/apiserver/crd/schema-check.ts causes.push': 'at most one cause',
+  'src/kube/crd/schema-check.ts causes.push': 'at most one cause',
   'src/apiserver/discovery/openapi/document.ts Object.assign': 'served kinds of a group',
   'src/apiserver/discovery/openapi/documents.ts hashOf': 'served kinds',
   'src/apiserver/discovery/openapi/v2.ts Object.assign': 'served groups',
