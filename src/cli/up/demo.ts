@@ -70,7 +70,9 @@ export const samples: readonly (readonly [Resource, UntypedObject])[] = [
       remediation: { retryInterval: '10m' },
     }),
   ],
-  ...bundledComponents.map((object) => [object.kind === 'Component' ? components : componentVersions, object] as const),
+  ...bundledComponents().map(
+    (object) => [object.kind === 'Component' ? components : componentVersions, object] as const,
+  ),
   [
     platforms,
     {

@@ -64,7 +64,7 @@ async function hosted(env: PlatformEnvironment, operator: Operator): Promise<voi
 
 it('the façade of Open Data Hub is an operator that one field switches on, with the rights that it needs', async () => {
   const env = await platformEnvironment()
-  for (const object of bundledComponents)
+  for (const object of bundledComponents())
     await env.client.create(
       kinds.find(({ kind }) => kind === object.kind)!,
       object,
@@ -100,12 +100,14 @@ it('the façade of Open Data Hub is an operator that one field switches on, with
 
 it('the bundled components are installed together, and removed without a trace but their namespaces', async () => {
   const env = await platformEnvironment()
-  for (const object of bundledComponents)
+  for (const object of bundledComponents())
     await env.client.create(
       kinds.find(({ kind }) => kind === object.kind)!,
       object,
     )
-  const names = bundledComponents.filter(({ kind }) => kind === 'Component').map(({ metadata }) => metadata.name!)
+  const names = bundledComponents()
+    .filter(({ kind }) => kind === 'Component')
+    .map(({ metadata }) => metadata.name!)
   await env.declare(names.map((name) => ({ name })))
   const { status } = await env.platform()
   expect(status?.components?.map(({ name, state }) => `${name} ${state}`)).toEqual(names.map((name) => `${name} Ready`))

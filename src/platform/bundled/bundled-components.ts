@@ -94,7 +94,7 @@ spec:
             spec: { type: object, required: [text], properties: { text: { type: string, maxLength: 1000 } } }
 `
 
-const bundled: readonly BundledComponent[] = [
+const bundled = (): readonly BundledComponent[] => [
   {
     name: 'greeting',
     title: 'Greeting',
@@ -167,8 +167,10 @@ const bundled: readonly BundledComponent[] = [
   },
 ]
 
-/** Components and their versions, as they are applied to a cluster. */
-export const bundledComponents: readonly UntypedObject[] = bundled.flatMap(objectsOf)
+/** Components and their versions, as they are applied to a cluster. Made when asked for: the CRDs of the façades take a while. */
+export function bundledComponents(): readonly UntypedObject[] {
+  return bundled().flatMap(objectsOf)
+}
 
 function objectsOf({
   name,

@@ -1,6 +1,9 @@
-/** The fault simulator on the Platform: components switched on, upgraded, left alone, taken over and off, with every fault. */
+/**
+ * The fault simulator on the Platform: components switched on, upgraded, left alone, taken over and off, with every fault. With
+ * all plans these are a crash at every write and a sample of the others: there are 29,000.
+ */
 import { describe, it } from 'vitest'
-import { expectToPass, howMany } from '../../../test/fault-plans.ts'
+import { expectToPass } from '../../../test/fault-plans.ts'
 import { configMapText, crdText } from '../../../test/platform-environment.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -175,8 +178,8 @@ const isMeant = (plan: string): boolean =>
 
 describe('the operator of the platform', () => {
   for (const [title, { drawn, users = false, ...simulated }] of Object.entries(subjects))
-    it(`passes ${howMany} the plans of ${title}`, async () => {
+    it(`passes plans of ${title}`, async () => {
       const all = users ? [...faults, 'person'] : faults
-      await expectToPass(await open(simulated), { sample: drawn, all, isMeant })
-    }, 3_600_000)
+      await expectToPass(await open(simulated), { sample: drawn, all, isMeant, mostOthers: 500 })
+    }, 1_200_000)
 })
