@@ -23,6 +23,7 @@ const comparedByHand: Readonly<Record<string, string>> = {
   'AdmissionRequest.isByUpdate': 'create-by-update.ts tests it in a function typed by its interface',
   // Passed on: the default is stated by what receives it.
   'RequestOptions.timeoutMs': 'ClientOptions.timeoutMs, which is compared',
+  'HeldAllOptions.managedFields': 'all in held-tracker.ts, typed by the interface HeldObjects',
   'ListOptions.limit': 'ClientOptions.pageSize, which is compared',
   'HeldPageOptions.limit': 'ClientOptions.pageSize, which is compared',
   'ApiServerOptions.history': 'StorageOptions.history, which is compared',

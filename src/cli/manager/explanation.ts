@@ -34,7 +34,7 @@ export interface Explanation {
   readonly recentRuns: readonly RunSummary[]
 }
 
-export type HostingOperator = Pick<OperatorReport, 'name' | 'state' | 'heldBy'>
+type HostingOperator = Pick<OperatorReport, 'name' | 'state' | 'heldBy'>
 
 export interface ExplainedObject {
   /** `Deployment default/sample` */

@@ -16,7 +16,7 @@ export interface OwnedObjects {
   of(object: UntypedObject): Promise<readonly UntypedObject[]>
 }
 
-export interface OwnedObjectsOptions {
+interface OwnedObjectsOptions {
   readonly client: Client
   /** The controllers of the manager, if one answers: its custom kinds are followed, too. */
   readonly controllers: readonly ControllerSummary[]

@@ -25,7 +25,7 @@ export interface LaneObserver {
 export type PauseReason = Extract<Gate, 'pause' | 'standby' | 'budget'>
 
 /** `cause`: the most urgent reason that the key was queued for. */
-export type RunKey = (key: string, cause: RunCause) => Promise<void>
+type RunKey = (key: string, cause: RunCause) => Promise<void>
 
 /** An operator's queue in the scheduler. */
 export interface SchedulerLane {
