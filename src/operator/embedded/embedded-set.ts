@@ -50,11 +50,19 @@ export interface EmbeddedSet {
   readonly waitsFor?: string | undefined
   /** Deletes objects of the holder that are in no phase, once all phases are written. @default nothing is deleted */
   readonly prune?: Pruning | undefined
+  /** Written in this order once nothing is left to delete, such as a Job that cleans up. @default none */
+  readonly afterwards?: readonly EmbeddedPhase[] | undefined
   /**
    * At the end of the CR, after pruning: objects of these kinds, and of those in `prune`, that the holder still has are let
    * go. They stay as they are, without label and mark. @default they keep both
    */
-  readonly release?: { readonly kinds: readonly GroupVersionKind[] } | undefined
+  readonly release?: Releasing | undefined
+}
+
+interface Releasing {
+  readonly kinds: readonly GroupVersionKind[]
+  /** Objects that are deleted instead, such as Jobs that are done. @default none */
+  readonly deletes?: ((object: UntypedObject) => boolean) | undefined
 }
 
 export interface Pruning {

@@ -58,23 +58,33 @@ export async function* release(
   { release: released, prune: pruned }: EmbeddedSet,
 ): Waves<boolean> {
   const resources = await servedKinds(held, [...(released?.kinds ?? []), ...(pruned?.kinds ?? [])])
-  const found: SetMarks[] = []
+  const found: (SetMarks | Delete)[] = []
   for (const resource of resources) {
     for (const object of await held.confirm(resource, holder.holder)) {
-      const { name = '', namespace } = object.metadata
+      const { name = '', namespace, uid = '' } = object.metadata
       const target = { subject: describe({ resource, object }), resource, name: { name, namespace } }
-      if (isWrittenBy(object, holder)) found.push(releaseOf(object, target, holder))
+      if (!isWrittenBy(object, holder)) continue
+      const isDeleted = released?.deletes?.(object) ?? false
+      const deletion = {
+        ...target,
+        verb: 'delete',
+        uid,
+        why: 'finalized',
+        embedded: holder.label,
+        as: holder.as,
+      } as const
+      found.push(isDeleted ? deletion : releaseOf(object, target, holder))
     }
   }
   if (found.length === 0) return true
   const outcomes = yield found
   let isDone = true
-  for (const [index, { subject, resource, name }] of found.entries()) {
+  for (const [index, { verb, subject, resource, name }] of found.entries()) {
     const outcome = outcomes[index]
     if (outcome?.result === 'failed') {
       isDone = false
       run.embeddedFailure ??= { subject, error: outcome.error }
-    } else run.journal.note(subject, 'released', { object: { kind: resource, name } })
+    } else run.journal.note(subject, verb === 'delete' ? 'deleted' : 'released', { object: { kind: resource, name } })
   }
   return isDone
 }

@@ -49,9 +49,41 @@ export async function* updateEmbedded(run: ReconcileRun): Waves<boolean> {
   }
   const { label, releasedAnnotation } = embeds
   const holder: Holder = { ...set, label, releasedAnnotation, owner: run.owner }
+  const { afterwards = [], waits = true } = set
+  const first = yield* writePhases(run, set.phases, holder, held, set)
+  const mayPrune = first.isWritten && (first.isReady || !waits)
+  // Those of the end may be there already, from an earlier run.
+  const last = mayPrune && afterwards.length > 0 ? await openAll(run, afterwards, holder, held, set) : []
+  const wanted = [...first.opened.flatMap(({ entries }) => entries), ...last]
+  const leaving = set.prune && mayPrune ? yield* prune(run, wanted, holder, held, set.prune) : []
+  const isPruned = first.isReady && first.isWritten && leaving.length === 0
+  const second = isPruned ? yield* writePhases(run, afterwards, holder, held, set) : nothingWritten
+  const isReady = first.isReady && (!isPruned || second.isReady)
+  const isEmpty = isPruned && second.isReady && second.isWritten
+  const isReleased = set.release && run.isFinalizing && isEmpty ? yield* release(run, holder, held, set) : true
+  report(run, { ...set, phases: [...set.phases, ...(isPruned ? afterwards : [])] }, first, second, leaving, isReady)
+  return isEmpty && isReleased
+}
+
+interface WrittenPhases {
+  readonly opened: readonly OpenPhase[]
+  readonly isReady: boolean
+  readonly isWritten: boolean
+}
+
+const nothingWritten: WrittenPhases = { opened: [], isReady: false, isWritten: false }
+
+/** Phase after phase, each when the one before it is healthy. */
+async function* writePhases(
+  run: ReconcileRun,
+  phases: EmbeddedSet['phases'],
+  holder: Holder,
+  held: HeldObjects,
+  set: EmbeddedSet,
+): Waves<WrittenPhases> {
   const opened: OpenPhase[] = []
   let isReady = true
-  for (const { name, objects } of set.phases) {
+  for (const { name, objects } of phases) {
     const entries = await open(run, objects, holder, held, set)
     if (!entries) {
       isReady = false
@@ -63,22 +95,20 @@ export async function* updateEmbedded(run: ReconcileRun): Waves<boolean> {
     isReady &&= entries.every((entry) => isHealthy(run, entry, name))
     if (!isReady && (set.waits ?? true)) break
   }
-  const isWritten = opened.length === set.phases.length && opened.every(({ entries }) => entries.every(isSettled))
-  const mayPrune = isWritten && (isReady || set.waits === false)
-  const leaving =
-    set.prune && mayPrune
-      ? yield* prune(
-          run,
-          opened.flatMap(({ entries }) => entries),
-          holder,
-          held,
-          set.prune,
-        )
-      : []
-  const isEmpty = isReady && isWritten && leaving.length === 0
-  const isReleased = set.release && run.isFinalizing && isEmpty ? yield* release(run, holder, held, set) : true
-  report(run, set, opened, leaving, isReady)
-  return isEmpty && isReleased
+  const isWritten = opened.length === phases.length && opened.every(({ entries }) => entries.every(isSettled))
+  return { opened, isReady, isWritten }
+}
+
+async function openAll(
+  run: ReconcileRun,
+  phases: EmbeddedSet['phases'],
+  holder: Holder,
+  held: HeldObjects,
+  set: EmbeddedSet,
+): Promise<readonly EmbeddedEntry[]> {
+  const all: EmbeddedEntry[] = []
+  for (const { objects } of phases) all.push(...((await open(run, objects, holder, held, set)) ?? []))
+  return all
 }
 
 function heldBy({ situation, journal }: ReconcileRun): HeldObjects {
@@ -269,11 +299,13 @@ function isHealthy(run: ReconcileRun, entry: EmbeddedEntry, phase: string): bool
 function report(
   run: ReconcileRun,
   { phases }: EmbeddedSet,
-  opened: readonly OpenPhase[],
+  first: WrittenPhases,
+  second: WrittenPhases,
   leaving: readonly EmbeddedReference[],
   isReady: boolean,
 ): void {
   const { now } = run.context
+  const opened = [...first.opened, ...second.opened]
   const reports = phases.map(({ name, objects }, at) => {
     const entries = opened[at]?.entries
     return {

@@ -37,6 +37,8 @@ export interface Choice {
   readonly attempt: InstallationAttempt
   /** The active revision was healthy once: its objects are kept as they are, without order. */
   readonly isSettled: boolean
+  /** It is active again after a failure, and its rollback hooks are not over. @default false */
+  readonly isRemedying?: boolean
 }
 
 type Remediation = InstallationSpec['remediation']
@@ -79,12 +81,19 @@ export function chooseRevision(
   if (last?.revision !== number) return choice(number, begun(number), created)
   if (number !== lastGood && last.observedGeneration !== wanted.generation)
     return choice(number, begun(number), created)
-  const hasFailed = last.retryAt !== undefined || last.failures > retries
-  if (!hasFailed) return choice(number, last, created)
+  if (!hasFailed(last, { remediation: { retries } })) return choice(number, last, created)
   if (last.retryAt !== undefined && Date.parse(last.retryAt) <= now) return choice(number, begun(number, last), created)
   const good = revisions.some((one) => one.number === lastGood) ? lastGood : undefined
   const remedied = strategy === 'none' ? number : strategy === 'rollback' ? (good ?? number) : (good ?? 0)
   return choice(remedied, last, created)
+}
+
+/** Whether it is over, and not repeated yet. */
+export function hasFailed(
+  { retryAt, failures }: InstallationAttempt,
+  { remediation }: { readonly remediation: Pick<Remediation, 'retries'> },
+): boolean {
+  return retryAt !== undefined || failures > remediation.retries
 }
 
 /** A pinned revision is an attempt like any other, but for its remedy: it stays. */
@@ -137,6 +146,7 @@ export function concludeAttempt(
   const { attempt, active, isSettled } = choice
   const retryMs = attempt.retryAt === undefined ? undefined : Math.max(0, Date.parse(attempt.retryAt) - now)
   const same: AttemptVerdict = { lastGood, attempt, history, afterMs: retryMs, hasChanged: false }
+  if (choice.isRemedying) return remedied(same, result, history, limits, now)
   if (isSettled || active !== attempt.revision) return same
   const { number, digest, version } = revision
   const entry = { revision: number, ...(version !== undefined && { version }), digest, at: timeText(now) }
@@ -157,7 +167,7 @@ export function concludeAttempt(
   const isLate = deadline <= now
   if (result.what === 'waiting' && !isLate) return { ...same, afterMs: deadline - now }
   // Counted already. Without a remedy it stays active: it may still become healthy.
-  if (attempt.retryAt !== undefined || attempt.failures > limits.retries) return same
+  if (hasFailed(attempt, { remediation: limits })) return same
   const message =
     result.what === 'failed' ? result.message : `It was not healthy within ${limits.timeoutMs / 1000} seconds.`
   const failures = attempt.failures + 1
@@ -175,6 +185,28 @@ export function concludeAttempt(
     afterMs: mayRetry ? afterMs : undefined,
     hasChanged: true,
   }
+}
+
+/** Rollback hooks that fail, or take too long, do not keep the last good revision from being active. */
+function remedied(
+  same: AttemptVerdict,
+  result: AttemptResult,
+  history: readonly InstallationHistoryEntry[],
+  { timeoutMs }: Limits,
+  now: number,
+): AttemptVerdict {
+  const { attempt, afterMs = Infinity } = same
+  const failedAt = Date.parse(history.findLast(({ revision }) => revision === attempt.revision)?.at ?? '')
+  // Without a record of the failure it is not known how long they have taken.
+  const leftMs = Number.isNaN(failedAt) ? 0 : failedAt + timeoutMs - now
+  if (result.what === 'waiting' && leftMs > 0) return { ...same, afterMs: Math.min(afterMs, leftMs) }
+  const { message = '' } = attempt
+  const more =
+    result.what === 'healthy'
+      ? ''
+      : ` Its rollback did not end well: ${result.what === 'failed' ? result.message : 'it took too long.'}`
+  const ended = { ...attempt, message: cutText(`${message}${more}`, 1024), isRemedied: true }
+  return { ...same, attempt: ended, hasChanged: true }
 }
 
 /** With one entry for all attempts in a row with the same revision: retries must not push the others out. */

@@ -15,18 +15,18 @@ import { Suspended } from '../../operator/task/task-results.ts'
 import { referenced } from '../../operator/view/input.ts'
 import type { ObjectName, View } from '../../operator/view/view.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'
-import { type Choice, choosePinned, retained } from './attempt.ts'
+import { type Choice, choosePinned, hasFailed, retained } from './attempt.ts'
 import { type OpenedObject, openedObjects } from './break-glass.ts'
 import { checkCrds } from './crd-check.ts'
 import { waitForDependencies } from './dependencies.ts'
 import { hookOf } from '../phase/hook.ts'
 import { holderLabel, installationHolder, releasedAnnotation } from './holder.ts'
 import { Installation, type InstallationObject } from './installation.ts'
-import { installedPhases, staysInstalled, isKeptHook, removalRank } from './installed-objects.ts'
+import { hookRun, installedPhases, staysInstalled, isKeptHook, removalRank } from './installed-objects.ts'
 import type { RenderedSource, SourceRequest } from './render-source.ts'
 import { removal } from './removal.ts'
-import { checkDurations, type Decision, installationReport, uninstalledReport } from './report.ts'
 import { isCreatedOnce } from './object-annotations.ts'
+import { checkDurations, type Decision, installationReport, isRemedying, uninstalledReport } from './report.ts'
 import { storedLookups } from './lookups.ts'
 import { storedValues } from './generated-secrets.ts'
 import { contentDigest, Revision, type RevisionContent, type RevisionObject } from './revision.ts'
@@ -277,25 +277,39 @@ async function installed(
   // The first installation failed, and its remedy is to remove it.
   if (!content) return { ...setOf(cr), phases: [], prune: { ...pruned, keeps: staysInstalled, toNothing: true } }
   const { attempt, isSettled, active } = choice
-  const { lastGood } = cr.status ?? {}
-  const action = !isUpgrading(cr) ? 'install' : lastGood !== undefined && active < lastGood ? 'rollback' : 'upgrade'
+  const isRollback = isRemedying(choice, content)
   const { find, all } = await liveObjects(context, content)
   onOpened(openedObjects(all))
+  // Until it is repeated, what the hooks of a failed attempt left behind stays as it is.
+  const lastRun = hookRun({ ...attempt, failures: attempt.failures - (hasFailed(attempt, cr.spec) ? 1 : 0) })
   return {
     ...setOf(cr),
     phases: installedPhases(content, {
       spec: cr.spec,
       namespace: cr.spec.targetNamespace ?? cr.metadata.namespace,
-      action: isSettled ? undefined : action,
-      run: `${active}.${attempt.failures}`,
+      action: isRollback ? 'rollback' : isSettled ? undefined : actionOf(cr, active),
+      run: isRollback
+        ? `${active}.after.${hookRun(attempt)}`
+        : active === attempt.revision
+          ? lastRun
+          : hookRun({ revision: active, failures: 0 }),
       live: find,
       createdOnce: cr.status?.createdOnce ?? [],
     }),
-    waits: !isSettled,
+    waits: !isSettled || isRollback,
     ...(cr.spec.prune && {
-      prune: { ...pruned, keeps: (one) => staysInstalled(one) || isCreatedOnce(one) || isKeptHook(one, content) },
+      prune: {
+        ...pruned,
+        keeps: (one) => staysInstalled(one) || isCreatedOnce(one) || isKeptHook(one, content, lastRun),
+      },
     }),
   }
+}
+
+function actionOf(cr: InstallationObject, active: number): 'install' | 'upgrade' | 'rollback' {
+  const { lastGood } = cr.status ?? {}
+  if (!isUpgrading(cr)) return 'install'
+  return lastGood !== undefined && active < lastGood ? 'rollback' : 'upgrade'
 }
 
 /** The live objects of the content: users may annotate them. */

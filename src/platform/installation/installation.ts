@@ -131,6 +131,8 @@ export interface InstallationAttempt {
   /** When it is repeated, after a failure. */
   readonly retryAt?: string
   readonly message?: string
+  /** After a failure: the hooks of the rollback are over. */
+  readonly isRemedied?: boolean
 }
 
 export interface InstallationHistoryEntry {
@@ -433,6 +435,7 @@ export const Installation: InstallationKind = defineKind({
         failures: integer(),
         retryAt: optional(string({ format: 'date-time' })),
         message: optional(string()),
+        isRemedied: optional(boolean()),
       }),
     ),
     kinds: optional(list(object({ group: string(), version: string(), kind: string() }))),

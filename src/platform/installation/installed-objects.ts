@@ -7,10 +7,10 @@ import type { EmbeddedObject, EmbeddedPhase } from '../../operator/embedded/embe
 import { type HookAction, hookOf } from '../phase/hook.ts'
 import { healthWith } from '../phase/health-rules.ts'
 import { isBuiltInGroup } from '../phase/kind-order.ts'
-import { phasesOf, removalPhasesOf } from '../phase/phases.ts'
+import { hookPhases, phasesOf } from '../phase/phases.ts'
 import { holderLabel, objectPlace } from './holder.ts'
 import { createOnce, isCreatedOnce, isLeftToPeople, managedAnnotation, policyAnnotation } from './object-annotations.ts'
-import type { InstallationSpec } from './installation.ts'
+import type { InstallationAttempt, InstallationSpec } from './installation.ts'
 import { waveOf } from '../phase/wave.ts'
 import type { RevisionContent, RevisionItem } from './revision.ts'
 
@@ -46,15 +46,25 @@ export function installedPhases({ items }: RevisionContent, options: PhaseOption
   }))
 }
 
-/** The hooks that run before anything is removed. */
-export function removalHooks({ items }: RevisionContent): readonly EmbeddedPhase[] {
+interface RemovalHooks {
+  readonly before: readonly EmbeddedPhase[]
+  readonly after: readonly EmbeddedPhase[]
+}
+
+/** The hooks that run before anything is removed, and when all of it is gone. */
+export function removalHooks({ items }: RevisionContent): RemovalHooks {
   const hooks = items.flatMap(({ object }) => hookOf(object) ?? [])
-  return removalPhasesOf([], hooks)
-    .filter(({ hook }) => hook?.events.includes('pre-delete'))
-    .map(({ name, objects }) => ({
+  const phases = (event: 'pre-delete' | 'post-delete'): readonly EmbeddedPhase[] =>
+    hookPhases(event, hooks).map(({ name, objects }) => ({
       name,
-      objects: objects.map((object) => embeddedHook(object as UntypedObject, 'delete')),
+      objects: objects.map((object) => embeddedHook(object as UntypedObject, event)),
     }))
+  return { before: phases('pre-delete'), after: phases('post-delete') }
+}
+
+/** Whether hooks run when the content is active again after a failed upgrade. */
+export function hasRollbackHooks({ items }: RevisionContent): boolean {
+  return items.some(({ object }) => hookOf(object)?.events.some((event) => event.endsWith('-rollback')) ?? false)
 }
 
 function embeddedHook(object: UntypedObject, run: string): EmbeddedObject {
@@ -69,13 +79,19 @@ function hookHealth(object: UntypedObject, now: number): Health {
   const is = (type: string): boolean => findCondition(status.conditions, type)?.status === 'True'
   const isJob = object.kind === 'Job'
   if (!isJob && object.kind !== 'Pod') return healthOf(object, now)
-  if (isJob ? is('Failed') : status.phase === 'Failed') {
+  if (isFailedHook(object)) {
     const { message = 'The hook failed.' } = findCondition(status.conditions, 'Failed') ?? {}
     return { status: 'Failed', reason: 'HookFailed', message }
   }
   return (isJob ? is('Complete') : status.phase === 'Succeeded')
     ? { status: 'Current', reason: 'Completed', message: 'It has completed.' }
     : { status: 'InProgress', reason: 'Running', message: 'The hook has not completed yet.' }
+}
+
+function isFailedHook(object: UntypedObject): boolean {
+  const status = (object['status'] ?? {}) as { readonly phase?: string; readonly conditions?: readonly Condition[] }
+  if (object.kind === 'Job') return findCondition(status.conditions, 'Failed')?.status === 'True'
+  return object.kind === 'Pod' && status.phase === 'Failed'
 }
 
 function embeddedObject(item: RevisionItem, options: PhaseOptions): EmbeddedObject {
@@ -144,11 +160,32 @@ export function staysInstalled(object: UntypedObject): boolean {
   )
 }
 
-/** A hook stays until its next run, unless its policy deletes it. */
-export function isKeptHook({ kind, metadata }: UntypedObject, { items }: RevisionContent): boolean {
-  if (metadata.annotations?.[hookAnnotation] === undefined) return false
-  const item = items.find(({ object }) => object.kind === kind && object.metadata.name === metadata.name)
-  return item !== undefined && !hookOf(item.object)?.deletePolicies.includes('hook-succeeded')
+/**
+ * A hook stays until its next run, unless its policy deletes it; one that the content does not have goes.
+ *
+ * @param failedRun of an attempt that failed: its hooks stay, so that people can see why
+ */
+export function isKeptHook(object: UntypedObject, { items }: RevisionContent, failedRun: string | undefined): boolean {
+  const run = object.metadata.annotations?.[hookAnnotation]
+  if (run === undefined) return false
+  const { kind, metadata } = object
+  const isOfContent = items.some((item) => item.object.kind === kind && item.object.metadata.name === metadata.name)
+  return (isOfContent || run === failedRun) && !isDeletedByPolicy(object)
+}
+
+export function isHookRun({ metadata }: UntypedObject): boolean {
+  return metadata.annotations?.[hookAnnotation] !== undefined
+}
+
+/** Whether the delete policy of a hook says that it goes, now that it has ended. */
+export function isDeletedByPolicy(object: UntypedObject): boolean {
+  const policies = hookOf(object)?.deletePolicies ?? []
+  return isFailedHook(object) ? policies.includes('hook-failed') : policies.includes('hook-succeeded')
+}
+
+/** A run of the hooks: a new one runs them again. */
+export function hookRun({ revision, failures }: Pick<InstallationAttempt, 'revision' | 'failures'>): string {
+  return `${revision}.${failures}`
 }
 
 /** Objects with a higher rank are deleted first: the reverse of the order in which they are created, the last wave first. */

@@ -1,11 +1,13 @@
 /** What is left of an Installation that is being deleted, and in which order it goes. */
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import type { EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import type { EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import { neededFields } from '../../operator/embedded/needed-fields.ts'
 import type { View } from '../../operator/view/view.ts'
 import { objectPlace, holderLabel, installationHolder } from './holder.ts'
 import type { InstallationObject } from './installation.ts'
-import { staysInstalled, removalHooks, removalRank } from './installed-objects.ts'
+import { isDeletedByPolicy, isHookRun, staysInstalled, removalHooks, removalRank } from './installed-objects.ts'
 import type { RevisionContent, RevisionObject } from './revision.ts'
 import { isCreatedOnce } from './object-annotations.ts'
 import { hasObject, kindsIn, revisionsOf, storedContent } from './stored-revisions.ts'
@@ -22,8 +24,8 @@ export async function removal(context: EmbeddingContext<InstallationObject>, com
   const revisions = revisionsOf(cr, view)
   const kinds = kindsIn(cr.status, revisions)
   // What stays after the Installation belongs to nothing any more.
-  const release = { kinds }
-  if (cr.spec.deletion === 'orphan') return { ...nothing, release }
+  const release = { kinds, deletes: isDeletedByPolicy }
+  if (cr.spec.deletion === 'orphan') return { ...nothing, release: { kinds } }
   const active = revisions.find(({ spec }) => spec.number === cr.status?.revision)
   const fallback = cr.spec.targetNamespace ?? cr.metadata.namespace
   // It was created with an earlier revision, and given to users.
@@ -31,21 +33,42 @@ export async function removal(context: EmbeddingContext<InstallationObject>, com
     isCreatedOnce(object) && active !== undefined && !hasObject(active, object, fallback)
   const waitsFor = await usersObjects(context, revisions, isOfUsers)
   if (waitsFor !== undefined) return { ...nothing, waitsFor }
+  const { before, after } = active ? hooksOf(active, view) : noHooks
+  // When the objects are gone, there is nothing to prepare any more: its hooks must not run again after a restart.
+  const isEmptied = before.length > 0 && !(await hasObjects(context, kinds))
+  const isDone = (object: UntypedObject): boolean => isEmptied && isHookRun(object) && !isDeletedByPolicy(object)
+  const keeps = (object: UntypedObject): boolean => staysInstalled(object) || isOfUsers(object) || isDone(object)
   return {
     ...common,
-    phases: active ? hooksOf(active, view) : [],
-    prune: { kinds, rank: removalRank, keeps: (one) => staysInstalled(one) || isOfUsers(one), toNothing: true },
+    phases: isEmptied ? [] : before,
+    prune: { kinds, rank: removalRank, keeps, toNothing: true },
+    afterwards: after,
     release,
   }
 }
 
+const noHooks = { before: [], after: [] }
+
+/** Whether it has objects beside hooks. */
+async function hasObjects(
+  { held, cr }: EmbeddingContext<InstallationObject>,
+  kinds: readonly GroupVersionKind[],
+): Promise<boolean> {
+  for (const kind of kinds) {
+    const resource = await held.resourceOf(kind)
+    const found = resource ? await held.list(resource, installationHolder(cr.metadata), neededFields(kind)) : []
+    if (found.some((object) => !isHookRun(object))) return true
+  }
+  return false
+}
+
 /** A revision whose content is lost has no hooks any more: that must not keep its objects from being removed. */
-function hooksOf(active: RevisionObject, view: View): EmbeddedSet['phases'] {
+function hooksOf(active: RevisionObject, view: View): ReturnType<typeof removalHooks> {
   let content: RevisionContent
   try {
     content = storedContent(active, view)
   } catch {
-    return []
+    return noHooks
   }
   return removalHooks(content)
 }

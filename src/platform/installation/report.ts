@@ -8,6 +8,7 @@ import { hookOf } from '../phase/hook.ts'
 import { type Choice, concludeAttempt, type KnownRevision, type AttemptResult } from './attempt.ts'
 import { breakGlassReport, type OpenedObject } from './break-glass.ts'
 import { objectPlace } from './holder.ts'
+import { hasRollbackHooks } from './installed-objects.ts'
 import type { InstallationObject, InstallationSpec, InstallationStatus } from './installation.ts'
 import { isCreatedOnce } from './object-annotations.ts'
 import type { RevisionContent, RevisionObject } from './revision.ts'
@@ -47,7 +48,7 @@ export function installationReport(
   const { spec, status = {} } = cr
   const { choice, revision, revisions, content, problem, resolved, apis = status.apis ?? {} } = decision
   const { attempt, lastGood, history, hasChanged, afterMs } = concludeAttempt(
-    choice,
+    { ...choice, isRemedying: isRemedying(choice, content) },
     problem === undefined ? resultOf(embedded) : { what: 'waiting' },
     status,
     revision,
@@ -176,6 +177,12 @@ function limitsOf({ timeout, remediation, historyLimit }: InstallationSpec): Par
     retries: remediation.retries,
     historyLimit,
   }
+}
+
+/** Whether the hooks of a rollback after a failure are to run. */
+export function isRemedying({ active, attempt }: Choice, content: RevisionContent | undefined): boolean {
+  if (active === attempt.revision || attempt.failures === 0 || attempt.isRemedied === true) return false
+  return content !== undefined && hasRollbackHooks(content)
 }
 
 function resultOf(embedded: EmbeddedReport | undefined): AttemptResult {

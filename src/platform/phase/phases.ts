@@ -72,7 +72,11 @@ export function removalPhasesOf(
   ]
 }
 
-function hookPhases(event: `${'pre' | 'post'}-${HookAction}`, hooks: readonly HelmHook[]): readonly InstallPhase[] {
+/** The hooks of an event, one after another. */
+export function hookPhases(
+  event: `${'pre' | 'post'}-${HookAction}`,
+  hooks: readonly HelmHook[],
+): readonly InstallPhase[] {
   return hooksFor(event, hooks).map((hook) => ({
     name: `${event} hook ${hook.object.metadata.name ?? ''}`,
     objects: [hook.object],
