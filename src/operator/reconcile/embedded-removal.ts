@@ -104,16 +104,27 @@ async function* deleteRanks(
   const ranks = [...new Set(obsolete.map(({ object }) => rank(object)))].toSorted((a, b) => b - a)
   for (const level of ranks) {
     const due = obsolete.filter(({ object }) => rank(object) === level)
-    if (yield* deleteAll(run, due, holder)) continue
-    const left = obsolete.filter(({ object }) => rank(object) <= level)
-    run.journal.waiting ??= `${describe(left[0]!)} is still being deleted.`
-    return left.map(referenceOf)
+    const left = yield* deleteAll(run, due, holder)
+    if (left.length === 0) continue
+    run.journal.waiting ??= `${describe(left[0]!)} is still being deleted${finalizersOf(left[0]!)}.`
+    return [...left, ...obsolete.filter(({ object }) => rank(object) < level)].map(referenceOf)
   }
   return []
 }
 
-/** True when all of them are gone. */
-async function* deleteAll(run: ReconcileRun, due: readonly ObsoleteObject[], holder: Holder): Waves<boolean> {
+/** An object without finalizers is gone soon: what is waited for has some. */
+function finalizersOf({ object }: ObsoleteObject): string {
+  const { finalizers = [] } = object.metadata
+  return finalizers.length === 0 ? '' : `: it has the finalizers ${finalizers.join(', ')}`
+}
+
+/** Returns those that are still there. */
+async function* deleteAll(
+  run: ReconcileRun,
+  due: readonly ObsoleteObject[],
+  holder: Holder,
+): Waves<readonly ObsoleteObject[]> {
+  const leaving = due.filter(({ object }) => object.metadata.deletionTimestamp !== undefined)
   const deletions = due.flatMap((one): readonly Delete[] => {
     const { name = '', namespace, uid = '', deletionTimestamp } = one.object.metadata
     if (deletionTimestamp !== undefined) return []
@@ -121,20 +132,21 @@ async function* deleteAll(run: ReconcileRun, due: readonly ObsoleteObject[], hol
     const target = { verb: 'delete', subject: describe(one), resource: one.resource } as const
     return [{ ...target, name: { name, namespace }, uid, why, embedded: holder.label, as: holder.as }]
   })
-  if (deletions.length === 0) return due.length === 0
+  if (deletions.length === 0) return leaving
+  const asked = due.filter((one) => !leaving.includes(one))
   const outcomes = yield deletions
-  let isGone = deletions.length === due.length
+  const left = [...leaving]
   for (const [index, { subject, resource, name }] of deletions.entries()) {
     const outcome = outcomes[index]
     if (outcome?.result === 'failed') {
-      isGone = false
+      left.push(asked[index]!)
       run.embeddedFailure ??= { subject, error: outcome.error }
       continue
     }
     run.journal.note(subject, run.isFinalizing ? 'deleted' : 'pruned', { object: { kind: resource, name } })
-    if (outcome?.result === 'done' && outcome.object) isGone = false
+    if (outcome?.result === 'done' && outcome.object) left.push(asked[index]!)
   }
-  return isGone
+  return left
 }
 
 function referenceOf({

@@ -26,7 +26,7 @@ import { hookRun, installedPhases, staysInstalled, isKeptHook, removalRank } fro
 import type { RenderedSource, SourceRequest } from './render-source.ts'
 import { removal } from './removal.ts'
 import { isCreatedOnce } from './object-annotations.ts'
-import { checkDurations, type Decision, installationReport, isRemedying, uninstalledReport } from './report.ts'
+import { checkDurations, type Decision, deletionReport, installationReport, isRemedying, uninstalledReport } from './report.ts'
 import { storedLookups } from './lookups.ts'
 import { storedValues } from './generated-secrets.ts'
 import { contentDigest, Revision, type RevisionContent, type RevisionObject } from './revision.ts'
@@ -106,6 +106,7 @@ export function installationController(render: Render, resolve: Resolve): Contro
           ? await removal(context, setOf(context.cr))
           : await installed(context, decisions.get(context.cr), (objects) => opened.set(context.cr, objects)),
     },
+    deletionStatus: deletionReport,
     status(context) {
       if (context.cr.spec.uninstall && !context.cr.spec.suspend) return uninstalledReport(context)
       const decision = decisions.get(context.cr)

@@ -225,6 +225,28 @@ describe('an Installation of manifests', () => {
     expect(await ready(testEnv)).toContain('True')
   })
 
+  it('is removed visibly: the object that is waited for comes first, and is named with its finalizers', async () => {
+    const testEnv = await opened()
+    const late = configMap('late').replace('name: late', 'name: late, annotations: { platform.muster.dev/wave: "1" }')
+    await testEnv.create(Installation, manifests(configMap('first') + late))
+    await testEnv.settle(60_000)
+    const finalize = async (finalizers: readonly string[] | null) =>
+      await testEnv.client.patch(ConfigMap, at('late'), { metadata: { finalizers } }, { type: 'merge' })
+    await finalize(['example.com/held'])
+    await testEnv.client.delete(Installation, at('shop'))
+    await testEnv.settle(60_000)
+    expect((await read(testEnv)).status).toMatchObject({
+      revision: 1,
+      leaving: ['ConfigMap default/late', 'ConfigMap default/first'],
+    })
+    expect(await ready(testEnv, 'shop', 'Reconciled')).toContain(
+      'ConfigMap default/late is still being deleted: it has the finalizers example.com/held',
+    )
+    await finalize(null)
+    await testEnv.settle(60_000)
+    await expect(read(testEnv)).rejects.toThrow('not found')
+  })
+
   it('is removed with its objects, after the objects of users whose CRD it would take away', async () => {
     const testEnv = await opened()
     const crd = `---

@@ -155,6 +155,7 @@ export interface InstallationStatus extends StandardStatus {
   readonly digest?: string
   /** With `interval`: what the source is now. */
   readonly artifact?: InstallationArtifact
+  /** How many it has; they are named in the Revision. */
   readonly objects?: number
   readonly attempt?: InstallationAttempt
   /** The kinds that it has objects of. */
@@ -425,7 +426,9 @@ export const Installation: InstallationKind = defineKind({
     version: optional(string()),
     digest: optional(string()),
     artifact: optional(object({ version: optional(string()), digest: optional(string()), source: string() })),
-    objects: optional(integer()),
+    objects: optional(
+      integer({ description: 'how many there are; the Revision with the number in revision names each of them' }),
+    ),
     attempt: optional(
       object({
         revision: integer(),
@@ -443,7 +446,9 @@ export const Installation: InstallationKind = defineKind({
     drifted: optional(list(string())),
     breakGlass: optional(list(object({ object: string(), reason: string(), since: string({ format: 'date-time' }) }))),
     createdOnce: optional(list(string())),
-    leaving: optional(list(string())),
+    leaving: optional(
+      list(string(), { description: 'objects that are still to be deleted, in this order; at most 50 are listed' }),
+    ),
     history: optional(list(historyEntry)),
     notes: optional(string()),
   },

@@ -112,14 +112,19 @@ function exists({ health, problem }: EmbeddedState): boolean {
   return problem === undefined && health.status !== 'NotFound' && health.status !== 'Terminating'
 }
 
+/** The status of an Installation that is being deleted: what is left of it. */
+export function deletionReport({ cr, embedded }: ReportContext<InstallationObject>): Reported | undefined {
+  // What is deleted now is created again, should it be installed again.
+  const { conditions: _, observedGeneration: __, leaving: ___, createdOnce: ____, ...rest } = cr.status ?? {}
+  if (!embedded) return undefined
+  return { ...rest, leaving: embedded.leaving.map(objectPlace).slice(0, mostListed) }
+}
+
 /** The status while `uninstall` is set: what remains, then nothing. A later install begins anew, with its hooks. */
-export function uninstalledReport({ cr, embedded }: ReportContext<InstallationObject>): Reported | undefined {
+export function uninstalledReport(context: ReportContext<InstallationObject>): Reported | undefined {
+  const { cr, embedded } = context
   const { status = {} } = cr
-  if (embedded && !embedded.isComplete) {
-    // What is deleted now is created again, should it be installed again.
-    const { conditions: _, observedGeneration: __, leaving: ___, createdOnce: ____, ...rest } = status
-    return { ...rest, leaving: embedded.leaving.map(objectPlace).slice(0, mostListed) }
-  }
+  if (embedded && !embedded.isComplete) return deletionReport(context)
   // It waits, for objects of users.
   if (!embedded) return undefined
   const { history } = status
