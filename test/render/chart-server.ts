@@ -1,9 +1,11 @@
 /** An HTTP server for tests of chart sources: it answers as it is told, and writes down what it was asked. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/clock/clock.ts'
+import type { PemPair } from '../certificates.ts'
 
 export interface Asked {
   readonly path: string
@@ -20,19 +22,20 @@ export interface ChartServer {
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Closed when the test ends, with whatever hangs in it. */
-export async function startChartServer(answer: Answer): Promise<ChartServer> {
+export async function startChartServer(answer: Answer, tls?: PemPair): Promise<ChartServer> {
   const asked: Asked[] = []
-  const server = createServer((request, response) => {
+  const noted: Answer = (request, response) => {
     asked.push({ path: request.url ?? '', authorization: request.headers.authorization })
     answer(request, response)
-  })
+  }
+  const server = tls ? createTlsServer(tls, noted) : createServer(noted)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
     server.closeAllConnections()
     await new Promise((resolve) => void server.close(resolve))
   })
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { host, url: `http://${host}`, asked }
+  return { host, url: `${tls ? 'https' : 'http'}://${host}`, asked }
 }
 
 /** Time that passes only when a test, or a wait, says so. */

@@ -143,7 +143,10 @@ function plainHttp(source: FieldReader): Pick<OciSource, 'plainHttp'> {
 
 function secretReference(source: FieldReader): { readonly name: string } | undefined {
   const name = source.text('spec.secretRef.name')
-  return name === undefined ? undefined : { name }
+  // One Secret holds the login and the CA: that of the CA serves where there is no login.
+  const ofCa = name === undefined ? source.text('spec.certSecretRef.name') : undefined
+  const found = name ?? ofCa
+  return found === undefined ? undefined : { name: found }
 }
 
 function joinUrl(url: string, name: string): string {
@@ -153,7 +156,7 @@ function joinUrl(url: string, name: string): string {
 const byCluster = 'credentials of the node or workload are not used: give a Secret in secretRef'
 
 const knownFields = {
-  'spec.certSecretRef': 'a CA of its own is part of the settings of the manager',
+  'spec.certSecretRef': 'copy its ca.crt to the Secret of secretRef; client certificates are not used',
   'spec.proxySecretRef': 'a proxy is part of the settings of the manager',
   'spec.provider': byCluster,
   'spec.serviceAccountName': byCluster,

@@ -116,7 +116,7 @@ spec: { interval: 10m, suspend: true, chartRef: { kind: OCIRepository, name: app
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: { name: charts, namespace: apps }
-spec: { type: oci, url: oci://registry.example.com/charts }
+spec: { type: oci, url: oci://registry.example.com/charts, certSecretRef: { name: ca } }
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmChart
@@ -130,7 +130,14 @@ spec: { chartRef: { kind: HelmChart, name: chart } }
 `)
     expect(specs).toMatchObject({
       'apps/web': {
-        source: { oci: { url: 'oci://registry.example.com/charts/web', version: '2.0.0', kind: 'Chart' } },
+        source: {
+          oci: {
+            url: 'oci://registry.example.com/charts/web',
+            version: '2.0.0',
+            kind: 'Chart',
+            secretRef: { name: 'ca' },
+          },
+        },
       },
     })
   })

@@ -146,7 +146,7 @@ export function concludeAttempt(
   const { attempt, active, isSettled } = choice
   const retryMs = attempt.retryAt === undefined ? undefined : Math.max(0, Date.parse(attempt.retryAt) - now)
   const same: AttemptVerdict = { lastGood, attempt, history, afterMs: retryMs, hasChanged: false }
-  if (choice.isRemedying) return remedied(same, result, history, limits, now)
+  if (choice.isRemedying) return afterRollback(same, result, history, limits, now)
   if (isSettled || active !== attempt.revision) return same
   const { number, digest, version } = revision
   const entry = { revision: number, ...(version !== undefined && { version }), digest, at: timeText(now) }
@@ -188,7 +188,7 @@ export function concludeAttempt(
 }
 
 /** Rollback hooks that fail, or take too long, do not keep the last good revision from being active. */
-function remedied(
+function afterRollback(
   same: AttemptVerdict,
   result: AttemptResult,
   history: readonly InstallationHistoryEntry[],

@@ -5,8 +5,6 @@
  * CRDs that the Installation itself installs do not change an answer: a chart that leaves its CRD out once it is served would
  * delete it, and begin again.
  */
-import { isJsonObject, type JsonObject } from '../../kube/json.ts'
-import { asJson } from '../../kube/json-object.ts'
 import { anyApi, type ClusterCapabilities } from '../../render/chart/capabilities.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import type { HeldObjects } from '../../operator/embedded/held-objects.ts'
@@ -56,15 +54,14 @@ export async function renderForCluster(request: SourceRequest, asking: Asking): 
     const answers = [...new Set(all)].toSorted().map((api) => [api, isServed(api)] as const)
     return Object.fromEntries(isAny ? [[anyApi, true], ...answers.filter(([, is]) => is)] : answers)
   }
-  let apis = await answer(Object.keys(known), new Set())
+  const apis: Record<string, boolean> = { ...(await answer(Object.keys(known), new Set())) }
   for (let round = 1; ; round++) {
-    const rendered = await render({ ...request, cluster: { kubeVersion, apis } })
-    const { askedApis } = rendered
+    const rendered = await render({ ...request, cluster: { kubeVersion, apis: { ...apis } } })
     const files = spec.crds === 'skip' ? new Set<string>() : apisOfCrdFiles(rendered)
-    const wanted = await answer(askedApis, files)
-    const isAnswered = askedApis.every((api) => apis[anyApi] === true || apis[api] === wanted[api])
+    const wanted = await answer(rendered.askedApis, files)
+    const isAnswered = Object.entries(wanted).every(([api, is]) => apis[api] === is)
     if (isAnswered || round === mostRounds) return { rendered, apis: recorded(wanted) }
-    apis = { ...apis, ...wanted }
+    Object.assign(apis, wanted)
   }
 }
 
@@ -86,14 +83,12 @@ function ownGroups(revisions: readonly RevisionObject[]): ReadonlySet<string> {
 
 /** What the files in crds/ define: as with Helm, they are installed before the chart is rendered. */
 function apisOfCrdFiles({ items }: RenderedSource): ReadonlySet<string> {
-  const specs = items.flatMap(({ object, isCrdFile = false }) => {
-    const spec = isCrdFile ? asJson(object)['spec'] : undefined
-    return isJsonObject(spec) ? [spec as JsonObject & Partial<CustomResourceDefinition['spec']>] : []
-  })
-  const apis = specs.flatMap(({ group = '', versions = [], names }) =>
-    versions
+  const apis = items.flatMap(({ object, isCrdFile = false }) => {
+    const { group, versions, names } = (object['spec'] ?? {}) as Partial<CustomResourceDefinition['spec']>
+    if (!isCrdFile || !Array.isArray(versions)) return []
+    return versions
       .filter(({ served }) => served)
-      .flatMap(({ name }) => [`${group}/${name}`, `${group}/${name}/${names?.kind ?? ''}`]),
-  )
+      .flatMap(({ name }) => [`${group}/${name}`, `${group}/${name}/${names?.kind}`])
+  })
   return new Set(apis)
 }

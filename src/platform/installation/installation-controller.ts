@@ -26,7 +26,14 @@ import { hookRun, installedPhases, staysInstalled, isKeptHook, removalRank } fro
 import type { RenderedSource, SourceRequest } from './render-source.ts'
 import { removal } from './removal.ts'
 import { isCreatedOnce } from './object-annotations.ts'
-import { checkDurations, type Decision, deletionReport, installationReport, isRemedying, uninstalledReport } from './report.ts'
+import {
+  checkDurations,
+  type Decision,
+  deletionReport,
+  installationReport,
+  isRemedying,
+  uninstalledReport,
+} from './report.ts'
 import { storedLookups } from './lookups.ts'
 import { storedValues } from './generated-secrets.ts'
 import { contentDigest, Revision, type RevisionContent, type RevisionObject } from './revision.ts'

@@ -202,7 +202,9 @@ export const sourceField: Field<InstallationSource, WriteSource, 'required'> = o
           description: 'what the artifact is rendered as; a Kustomization without its file is Manifests',
         }),
         path: optional(string({ maxLength: 256, description: 'a folder of the artifact; all of it without one' })),
-        secretRef: reference('a Secret with username and password, or with the files of a registry login'),
+        secretRef: reference(
+          'a Secret with username and password, or with the files of a registry login; ca.crt in it is the CA of the registry',
+        ),
         plainHttp: optional(boolean({ description: 'for a registry inside of the cluster' })),
       }),
     ),
@@ -211,7 +213,7 @@ export const sourceField: Field<InstallationSource, WriteSource, 'required'> = o
         url: string({ pattern: '^https?://', maxLength: 1024, description: 'the URL of a chart repository' }),
         chart: string({ maxLength: 128 }),
         version: optional(string({ maxLength: 128 })),
-        secretRef: reference('a Secret with username and password'),
+        secretRef: reference('a Secret with username and password; ca.crt in it is the CA of the server'),
       }),
     ),
     kustomize: optional(

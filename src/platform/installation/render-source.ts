@@ -81,6 +81,8 @@ export interface SourceServices {
 interface InstallationCredentials {
   readonly username?: string
   readonly password?: string
+  /** The CA of the server, in PEM, instead of the manager's. */
+  readonly ca?: string
 }
 
 interface RenderOptions {
@@ -239,11 +241,11 @@ type FetchOptions = Omit<ChartSourceOptions, 'fetcher'>
 function fetchOptions(
   { oci }: InstallationSource,
   { clock, random, cache, ca, env = {} }: SourceServices,
-  { credentials: { username, password } = {}, signal }: RenderOptions,
+  { credentials: { username, password, ca: ownCa = ca } = {}, signal }: RenderOptions,
   warn: (message: string) => void,
 ): FetchOptions {
   const credentials = username !== undefined && password !== undefined ? { username, password } : undefined
-  return { clock, random, warn, credentials, cache, ca, env, signal, plainHttp: oci?.plainHttp }
+  return { clock, random, warn, credentials, cache, ca: ownCa, env, signal, plainHttp: oci?.plainHttp }
 }
 
 async function chartFiles(request: SourceRequest, options: FetchOptions): Promise<ChartFiles> {

@@ -73,12 +73,18 @@ export function sourceCredentials({ spec, metadata }: InstallationObject, view: 
   const found = view.get(Secret, { name, namespace })
   if (!found) return tryLater('SourceMissing', `Secret ${namespace}/${name} of the source does not exist.`)
   const text = (key: string): string => Buffer.from(found.data?.[key] ?? '', 'base64').toString('utf8')
-  const login = found.data?.['.dockerconfigjson'] === undefined ? undefined : text('.dockerconfigjson')
-  if (login === undefined) return { username: text('username'), password: text('password') }
+  const has = (key: string): boolean => found.data?.[key] !== undefined
+  const ca = has('ca.crt') ? { ca: text('ca.crt') } : {}
+  const login = has('.dockerconfigjson') ? text('.dockerconfigjson') : undefined
+  if (login === undefined) {
+    // A CA may be all that a server without a login needs.
+    const isLogin = has('username') || has('password') || !has('ca.crt')
+    return { ...ca, ...(isLogin && { username: text('username'), password: text('password') }) }
+  }
   const host = hostOf(spec.source)
   const known = registryLogin(login, host)
   if (!known) return tryLater('SourceMissing', `Secret ${namespace}/${name} of the source has no login for ${host}.`)
-  return { username: known.username, password: known.password }
+  return { ...ca, username: known.username, password: known.password }
 }
 
 function hostOf({ oci, helm }: InstallationSource): string {
