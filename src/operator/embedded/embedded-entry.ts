@@ -37,7 +37,7 @@ export interface EmbeddedEntry {
 }
 
 /** Who embeds it: the parts of a set that its entries need. */
-export interface Holder extends Pick<EmbeddedSet, 'holder' | 'namespace' | 'drift' | 'as'> {
+export interface Holder extends Pick<EmbeddedSet, 'holder' | 'namespace' | 'drift' | 'missing' | 'as'> {
   readonly label: string
   readonly releasedAnnotation?: Embedding<KubeObject>['releasedAnnotation']
   readonly owner: Owner
@@ -94,6 +94,9 @@ function markOf({ owner: { operator, controller }, holder }: Holder): string {
   return `${operator}.${controller}/${digest('sha256', holder).slice(0, 10)}:`
 }
 
+/** Drift of an object as a whole. */
+const deletedField = 'deleted, or without its label'
+
 type EmbeddedDecision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
@@ -112,6 +115,10 @@ export function decideEmbedded(
   const { policy = 'apply', yields = [] } = embedded
   const target = { verb: 'apply', subject, resource, embedded: holder.label, as: holder.as } as const
   if (isOptional(policy) && (policy === 'ignore' || !live)) return { what: 'nothing', operation: 'ignored' }
+  if (!live && holder.missing === 'report') {
+    entry.drifted = holder.drift === 'report' ? [deletedField] : []
+    return { what: 'nothing', operation: 'ignored' }
+  }
   if (!live) {
     const mutation: Apply = { ...target, object: desired, why: 'missing', force: false }
     return { what: 'apply', mutation, isAdoption: false }

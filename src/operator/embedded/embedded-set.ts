@@ -46,6 +46,11 @@ export interface EmbeddedSet {
   readonly waits?: boolean | undefined
   /** `report`: objects that another client changed are listed in the report, and left as they are. @default "correct" */
   readonly drift?: 'correct' | 'report' | 'ignore' | undefined
+  /**
+   * What happens to an object that does not exist. `report`: all of them existed once, so another client has deleted it; that is
+   * drift, which `drift` leaves as it is. @default "create"
+   */
+  readonly missing?: 'create' | 'report' | undefined
   /** Why nothing is written or deleted now; reported as what the CR waits for. */
   readonly waitsFor?: string | undefined
   /** Deletes objects of the holder that are in no phase, once all phases are written. @default nothing is deleted */

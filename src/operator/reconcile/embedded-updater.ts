@@ -4,6 +4,7 @@
  * what follows from it (`conclusion.ts`).
  */
 import { formatApiVersion, type GroupVersionKind, kindOf, type Resource } from '../../kube/kind.ts'
+import type { Health } from '../../kube/meta/health.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import {
@@ -318,10 +319,13 @@ function report(
   run.embedded = { phases: reports, leaving, isComplete: isReady && leaving.length === 0 && !run.embeddedFailure }
 }
 
+const notNeeded: Health = { status: 'Current', reason: 'NotNeeded', message: 'It need not exist.' }
+
 function stateOf(entry: EmbeddedEntry, now: number): EmbeddedState {
   const { kind, name, state, drifted, problem } = entry
   const { group, version } = kind
-  const health = healthOfEmbedded(entry, now)
+  const isAbsent = isOptional(entry.embedded.policy) && !entry.live
+  const health = isAbsent ? notNeeded : healthOfEmbedded(entry, now)
   return { group, version, kind: kind.kind, ...name, health, isPending: state === 'open', drifted, problem }
 }
 

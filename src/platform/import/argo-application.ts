@@ -53,6 +53,7 @@ export const importApplication: ObjectImport = {
       deletion: hasFinalizer(fields) ? 'delete' : 'orphan',
       suspend: isEnabled ? undefined : true,
       crds: fields.flag(`${at}.helm.skipCrds`) === true ? 'skip' : 'apply',
+      skipSchemaValidation: fields.flag(`${at}.helm.skipSchemaValidation`) === true ? true : undefined,
     }
   },
 }
@@ -71,7 +72,6 @@ function ofSource(): Readonly<Record<string, string>> {
     [`${at}.helm.apiVersions`]: asked,
     [`${at}.helm.version`]: 'there is one version of the language of charts',
     [`${at}.helm.skipTests`]: 'tests of the chart are not run',
-    [`${at}.helm.skipSchemaValidation`]: 'values are always compared with the schema of the chart',
     [`${at}.kustomize`]: inSource,
     [`${at}.directory`]: 'all manifests of the directory are used',
     [`${at}.plugin`]: 'there are no plugins',

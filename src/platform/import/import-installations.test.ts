@@ -266,6 +266,8 @@ spec: ${spec}`
       values: "replicas: 2\\nimage: { tag: a }"
       parameters: [{ name: image.tag, value: '7' }, { name: port, value: '80', forceString: true }, { name: 'a[0]', value: x }]
       valueFiles: [values-prod.yaml]
+      skipSchemaValidation: true
+      kubeVersion: 1.30.0
   syncPolicy:
     automated: { prune: true, selfHeal: true }
     syncOptions: [CreateNamespace=true, ServerSideApply=true]
@@ -290,6 +292,7 @@ spec: ${spec}`
         prune: true,
         deletion: 'delete',
         crds: 'apply',
+        skipSchemaValidation: true,
       },
     })
     expect(notes.map((line) => line.replace('Application argocd/web spec.', ''))).toEqual([
@@ -298,6 +301,7 @@ spec: ${spec}`
       'ignoreDifferences[1].jqPathExpressions: fields are named by JSON pointers',
       'project: rights come from the service account of the Installation',
       'source.helm.valueFiles: only the values.yaml of the chart is used: copy the values to spec.values',
+      'source.helm.kubeVersion: it is asked of the cluster',
       'syncPolicy.retry.backoff: retries come with growing pauses',
     ])
   })

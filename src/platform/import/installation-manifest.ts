@@ -25,6 +25,7 @@ export interface InstallationManifestSpec {
   readonly deletion?: 'delete' | 'orphan' | undefined
   readonly suspend?: boolean | undefined
   readonly crds?: 'apply' | 'create-only' | 'skip' | undefined
+  readonly skipSchemaValidation?: true | undefined
   readonly health?: readonly HealthExpressions[] | undefined
 }
 

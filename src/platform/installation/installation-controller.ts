@@ -305,6 +305,8 @@ async function installed(
       createdOnce: cr.status?.createdOnce ?? [],
     }),
     waits: !isSettled || isRollback,
+    // Objects of a revision that was healthy once have all existed. Hooks of a rollback have not.
+    missing: isSettled && !isRollback && cr.spec.drift.mode !== 'correct' ? 'report' : 'create',
     ...(cr.spec.prune && {
       prune: {
         ...pruned,

@@ -4,6 +4,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { ConfigMap, Deployment, Secret } from '../../kube/kinds.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import { resourceOf } from '../../kube/typed-resource.ts'
 import { openTestEnvironment, type TestEnvironment } from '../../manager/testing/test-environment.ts'
 import { Installation, type InstallationObject } from './installation.ts'
 import { installationOperator } from './operator.ts'
@@ -173,9 +174,25 @@ describe('an Installation of manifests', () => {
     })
     expect(await testEnv.client.get(ConfigMap, at('warned'))).toMatchObject({ data: { key: 'z' } })
     expect(await ready(testEnv, 'other', 'Drifted')).toContain('ConfigMap default/warned: data.key')
+    const events = async () =>
+      (await testEnv.client.list(resourceOf('v1', 'Event'), { namespace: 'default' })).items
+        .map((event) => event as { readonly reason?: string; readonly message?: string })
+        .filter(({ reason }) => reason === 'Drifted')
+        .map(({ message }) => message)
+    const changed = 'Another client changed ConfigMap default/warned: data.key. It is left as it is.'
+    expect(await events()).toEqual([changed])
+    await testEnv.client.delete(ConfigMap, at('warned'))
+    await testEnv.settle(60_000)
+    await testEnv.restart()
+    await testEnv.settle(60_000)
+    await expect(testEnv.client.get(ConfigMap, at('warned'))).rejects.toThrow('not found')
+    expect(await ready(testEnv, 'other')).toContain('False')
+    const gone = 'Another client changed ConfigMap default/warned: deleted, or without its label. It is left as it is.'
+    expect(await events()).toEqual([changed, gone])
     await change(testEnv, { drift: { mode: 'correct' } }, 'other')
     await testEnv.settle(60_000)
     expect(await ready(testEnv, 'other', 'Drifted')).toContain('False AsDeclared')
+    expect(await testEnv.client.get(ConfigMap, at('warned'))).toMatchObject({ data: { key: 'x' } })
   })
 
   it('never takes an object of another owner', async () => {

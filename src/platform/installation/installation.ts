@@ -92,6 +92,8 @@ export interface InstallationSpec {
   readonly targetNamespace?: string
   readonly values?: Json
   readonly valuesFrom: readonly ValuesReference[]
+  /** Values are not compared with the schema of the chart. */
+  readonly skipSchemaValidation: boolean
   /** Images of rendered objects, replaced by others. */
   readonly images?: readonly ImageRule[]
   readonly dependsOn: readonly { readonly name: string; readonly namespace?: string }[]
@@ -335,6 +337,10 @@ export const Installation: InstallationKind = defineKind({
     ),
     values: optional(anything({ description: 'values of a chart' })),
     valuesFrom: valuesFromField,
+    skipSchemaValidation: boolean({
+      default: false,
+      description: 'values are not compared with values.schema.json, such as one that refers to a schema on the web',
+    }),
     images: list(
       object({
         from: string({
@@ -361,7 +367,10 @@ export const Installation: InstallationKind = defineKind({
     timeout: timeoutField,
     drift: object(
       {
-        mode: oneOf(['correct', 'warn', 'off'], { default: 'correct' }),
+        mode: oneOf(['correct', 'warn', 'off'], {
+          default: 'correct',
+          description: 'objects that others changed or deleted: put right, reported with an Event, or left as they are',
+        }),
         ignore: list(
           object({
             paths: list(string({ pattern: '^/', maxLength: 512 }), { maxItems: 50 }),

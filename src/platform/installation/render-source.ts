@@ -39,6 +39,8 @@ export interface SourceRequest {
   readonly generated: GeneratedValues
   /** Live objects that a chart looks up. @default they are not found */
   readonly lookups?: readonly LookupAnswer[]
+  /** Of a chart. @default false */
+  readonly skipSchemaValidation?: boolean
   /** Of a chart: which revision it becomes. @default the first one, an installation */
   readonly release?: Pick<Release, 'revision' | 'isUpgrade'>
   /** Of a chart: what the cluster answered to the questions of earlier renders. @default no particular cluster */
@@ -194,7 +196,7 @@ function plain(objects: readonly JsonObject[], warnings: readonly string[] = [])
 
 async function renderChartFiles(
   files: ChartFiles,
-  { releaseName, namespace, values, generated, lookups, release, cluster }: SourceRequest,
+  { releaseName, namespace, values, generated, lookups, release, cluster, skipSchemaValidation }: SourceRequest,
   services: SourceServices,
   warnings: readonly string[],
 ): Promise<RenderedSource> {
@@ -208,6 +210,7 @@ async function renderChartFiles(
     generated,
     lookups,
     cluster,
+    skipSchema: skipSchemaValidation,
   }
   const render =
     services.render ??

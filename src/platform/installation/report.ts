@@ -59,6 +59,7 @@ export function installationReport(
   else if (afterMs !== undefined) context.requeueAfter(afterMs)
   const objects = embedded?.phases.flatMap((phase) => phase.objects) ?? []
   const drifted = objects.flatMap((one) => one.drifted.map((field) => `${objectPlace(one)}: ${field}`))
+  if (spec.drift.mode === 'warn') warnOfDrift(context, drifted)
   const leaving = (embedded?.leaving ?? []).map(objectPlace)
   const { conditions: ofBreakGlass, ...broken } = breakGlassReport(context, opened)
   const isGood = problem === undefined && spec.revision === undefined && lastGood === attempt.revision
@@ -203,6 +204,15 @@ function resultOf(embedded: EmbeddedReport | undefined): AttemptResult {
     if (isFinal) return { what: 'failed', message: `${objectPlace(object)}: ${failure?.message ?? health.message}` }
   }
   return { what: 'waiting' }
+}
+
+/** Once for each: what the status has already is known. */
+function warnOfDrift({ cr, event }: ReportContext<InstallationObject>, drifted: readonly string[]): void {
+  const known = cr.status?.drifted ?? []
+  for (const one of drifted.slice(0, mostListed)) {
+    const message = `Another client changed ${one}. It is left as it is.`
+    if (!known.includes(one)) event({ type: 'Warning', reason: 'Drifted', message })
+  }
 }
 
 function driftedCondition(drifted: readonly string[]): ReportedCondition {

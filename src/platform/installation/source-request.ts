@@ -34,6 +34,7 @@ export function sourceRequest(
     namespace: spec.targetNamespace ?? metadata.namespace ?? 'default',
     values: installationValues(cr, view),
     generated,
+    ...(spec.skipSchemaValidation && { skipSchemaValidation: true }),
     ...(spec.images && spec.images.length > 0 && { images: spec.images }),
     ...credentialsOwner(cr, view),
     ...requestedAt(cr),
