@@ -91,6 +91,21 @@ describe('muster render', () => {
     })
   })
 
+  it('refuses manifests that are not UTF-8, as Helm does, and prints such notes', async () => {
+    const chart = chartFolder('kind: A\nname: {{ trunc 2 .Values.name }}\n')
+    expect(await muster(chart, '--set', 'name=hello')).toContain('name: he\n')
+    await expect(muster(chart, '--set', 'name=héllo')).rejects.toMatchObject({
+      code: renderErrors.InvalidManifest.code,
+      message: 'web/templates/a.yaml: the rendered text is not UTF-8.',
+    })
+  })
+
+  it('names the file of the chart that is wrong by its path', async () => {
+    const chart = chartFolder('')
+    writeFileSync(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nversion: 1.0.0\n')
+    await expect(muster(`${chart}/`)).rejects.toThrow(`${chart}/Chart.yaml`)
+  })
+
   it('ends by a signal while a template holds the thread', async () => {
     const endless = '{{ range until 1000 }}{{ range until 10000 }}{{ bcrypt "x" }}{{ end }}{{ end }}'
     const chart = chartFolder(`{{ randBytes 1 }}${endless}`)

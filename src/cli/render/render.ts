@@ -81,6 +81,7 @@ rendered again without a network.`,
     const { values, generated, close } = await chartInput(given)
     const request = {
       files,
+      source: source.replace(/(?<=.)\/+$/, ''),
       values,
       release: {
         name: given.name ?? 'release-name',

@@ -9,9 +9,12 @@ import { readValues, type Warn } from './values.ts'
 /** Charts in charts in charts: deeper ones are an attack. */
 const deepest = 20
 
-/** @throws InvalidChart, InvalidValues, InvalidArchive, InvalidYaml */
-export function loadChart(files: ChartFiles, warn: Warn = () => undefined): Chart {
-  return load(files, 'chart', warn, 0)
+/**
+ * @param place how messages name the chart
+ * @throws InvalidChart, InvalidValues, InvalidArchive, InvalidYaml
+ */
+export function loadChart(files: ChartFiles, warn: Warn = () => undefined, place = 'chart'): Chart {
+  return load(files, place, warn, 0)
 }
 
 function load(files: ChartFiles, place: string, warn: Warn, depth: number): Chart {

@@ -177,6 +177,8 @@ function readHead(text: string, path: string): Head {
 }
 
 function readObject(text: string, path: string): Json {
+  // A part of a character: text that was cut at a number of bytes, or binary data. YAML cannot hold it, and Helm refuses it, too.
+  if (!text.isWellFormed()) throw invalid(path, 'the rendered text is not UTF-8')
   try {
     return readYamlDocuments(text, { source: path })[0] ?? null
   } catch (error) {

@@ -5,7 +5,7 @@
 import { MusterError } from '../../kube/muster-error.ts'
 import { renderErrors } from '../errors.ts'
 import { type RenderOptions, renderTemplates, type TemplateSource } from '../engine/render-templates.ts'
-import { bytesText } from '../template/text-bytes.ts'
+import { bytesText, validText } from '../template/text-bytes.ts'
 import { isVersionInRange } from '../version/version-constraint.ts'
 import { type Capabilities, offlineCapabilities } from './capabilities.ts'
 import { type Chart, type CrdFile, chartCrds, isLibrary } from './chart.ts'
@@ -54,7 +54,7 @@ export function renderChart(chart: Chart, values: ValueMap, options: ChartRender
   return {
     ...sortManifests(new Map(manifests)),
     crds: chartCrds(resolved),
-    notes: files.get(`${chart.metadata.name}/templates/NOTES.txt`) ?? '',
+    notes: validText(files.get(`${chart.metadata.name}/templates/NOTES.txt`) ?? ''),
     warnings: [...new Set(warnings)],
   }
 }

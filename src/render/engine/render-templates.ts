@@ -12,7 +12,6 @@ import { BudgetExceeded, GoError, isStackOverflow, StackExhausted } from '../tem
 import { executionErrorText, parseErrorText } from '../template/helm-error.ts'
 import type { CallPlace, CallStep, Generators, Lookup, RenderServices } from '../template/services.ts'
 import { TemplateSet } from '../template/template-set.ts'
-import { validText } from '../template/text-bytes.ts'
 import { compareGoText, withType } from '../template/values.ts'
 
 /** What a template sees as `.`: Values, Chart, Files, Capabilities, Release, Subcharts. */
@@ -46,7 +45,7 @@ export interface RenderOptions {
 }
 
 /**
- * The text of each template that is not a partial (`_helpers.tpl`), by name.
+ * The text of each template that is not a partial (`_helpers.tpl`), by name. Bytes that are not UTF-8 are lone surrogates.
  * @throws TemplateInvalid, TemplateFailed (both with Helm's message), TemplateUnbounded
  */
 export function renderTemplates(
@@ -80,7 +79,7 @@ function render(state: RenderState, set: TemplateSet, { name, basePath, data }: 
   withType(data, 'common.Values')
   try {
     const text = executeTemplate(state, set, set.get(name)!, data)
-    return validText(text).replaceAll('<no value>', '')
+    return text.replaceAll('<no value>', '')
   } catch (error) {
     if (error instanceof GoError) throw failure('TemplateFailed', executionErrorText(name, error), error)
     if (isStackOverflow(error)) throw tooDeep(name, error, state)

@@ -11,6 +11,8 @@ import type { RenderBudget } from '../template/budget.ts'
 
 export interface ChartRequest {
   readonly files: ChartFiles
+  /** How messages name the chart, such as its folder. @default 'chart' */
+  readonly source?: string | undefined
   /** The user's values. */
   readonly values: ValueMap
   readonly release: Release
@@ -48,7 +50,7 @@ interface RequestSources {
 export function renderRequest(request: ChartRequest, sources: RequestSources): ChartResult {
   const { randomBytes, clock, hasLargerStack } = sources
   const warnings: string[] = []
-  const chart = loadChart(request.files, (message) => void warnings.push(message))
+  const chart = loadChart(request.files, (message) => void warnings.push(message), request.source)
   const lookups = request.lookups && recordLookups(request.lookups)
   const cluster = request.cluster && recordCapabilities(request.cluster)
   const record = recordGenerated(request.generated ?? {}, { randomBytes })

@@ -8,12 +8,6 @@ import { drawLiteral, quoted, texts } from './draw-values.ts'
 const unpredictable: ReadonlySet<string> = new Set([
   'now',
   'ago',
-  'date',
-  'htmlDate',
-  'dateInZone',
-  'date_in_zone',
-  'htmlDateInZone',
-  'durationRound',
   'randAlphaNum',
   'randAlpha',
   'randNumeric',
@@ -37,9 +31,48 @@ const unpredictable: ReadonlySet<string> = new Set([
   'derivePassword',
 ])
 
-export const comparedFunctions: readonly string[] = [...helmFunctions().keys()].filter(
-  (name) => !unpredictable.has(name),
-)
+/** They take anything for now that is no date: they are given dates. Both sides are in UTC. */
+const dated: ReadonlySet<string> = new Set([
+  'date',
+  'htmlDate',
+  'dateInZone',
+  'date_in_zone',
+  'htmlDateInZone',
+  'durationRound',
+])
+
+const predictable = [...helmFunctions().keys()].filter((name) => !unpredictable.has(name))
+
+/** Those with dates last: the recorded calls are drawn by position. */
+export const comparedFunctions: readonly string[] = [
+  ...predictable.filter((name) => !dated.has(name)),
+  ...predictable.filter((name) => dated.has(name)),
+]
+
+const dates = [
+  '0',
+  '1700000000',
+  '-62135596800',
+  '(int64 951782399)',
+  '(toDate "2006-01-02" "2024-05-06")',
+  '(toDate "2006-01-02T15:04:05Z07:00" "2024-03-31T01:59:59+02:00")',
+]
+const layouts = [
+  '"2006-01-02"',
+  '"Mon, 02 Jan 2006 15:04:05 -0700"',
+  '"02.01.06 3:04PM Z07:00"',
+  '"Monday January _2 15:04:05.000 2006"',
+  '""',
+]
+const zones = ['"UTC"', '"Europe/Berlin"', '"Asia/Tokyo"', '"America/New_York"', '"Nowhere/Land"', '""']
+const lengths = ['"2400h10m5s"', '"1h"', '"61s"', '"800000h"', '"-90m"', '"x"', '""', '(int64 61000000000)', '5']
+
+/** The date of a date function is of type any; its texts are the layout first, and the zone last. */
+function datedArgument(chance: Chance, name: string, type: ParameterType, index: number): string {
+  if (name === 'durationRound') return chance.pick(lengths)
+  if (type === 'any') return chance.pick(dates)
+  return chance.pick(index === 0 ? layouts : zones)
+}
 
 const lists = [
   '(list)',
@@ -117,7 +150,9 @@ export function drawCall(chance: Chance, name: string): string {
   const fixed = isVariadic ? parameters.length - 1 : parameters.length
   const extra = isVariadic ? chance.below(4) : 0
   const args = Array.from({ length: fixed + extra }, (_, index) =>
-    argument(chance, parameters[Math.min(index, parameters.length - 1)]!),
+    dated.has(name)
+      ? datedArgument(chance, name, parameters[index]!, index)
+      : argument(chance, parameters[Math.min(index, parameters.length - 1)]!),
   ).map((text) => (changing.has(name) ? text.replace(/^\.Values(\.Map)?$/, '(deepCopy .Values.Map)') : text))
   if (chance.once(30)) args.pop()
   const call =

@@ -20,7 +20,7 @@ export async function renderWithHelm(program: string, cases: readonly RenderCase
 }
 
 async function renderInOneProcess(program: string, cases: readonly RenderCase[]): Promise<readonly RenderResult[]> {
-  const child = spawn(program, [], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(program, [], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TZ: 'UTC' } })
   const closed = once(child, 'close')
   const results: RenderResult[] = []
   const reading = (async () => {

@@ -2,6 +2,7 @@
 import { isMusterError } from '../../../src/kube/muster-error.ts'
 import { renderErrors } from '../../../src/render/errors.ts'
 import { renderTemplates } from '../../../src/render/engine/render-templates.ts'
+import { validText } from '../../../src/render/template/text-bytes.ts'
 import { type GoMap, int64, setMapMember, withType } from '../../../src/render/template/values.ts'
 
 export interface RenderCase {
@@ -54,7 +55,9 @@ export function renderHere({ templates, values, strict }: RenderCase): RenderRes
     data,
   }))
   try {
-    return { rendered: Object.fromEntries(renderTemplates(sources, { generators, clock: { now: () => 0 }, strict })) }
+    const rendered = renderTemplates(sources, { generators, clock: { now: () => 0 }, strict })
+    // The other side answers in JSON, in which bytes that are not UTF-8 are U+FFFD.
+    return { rendered: Object.fromEntries([...rendered].map(([name, text]) => [name, validText(text)])) }
   } catch (error) {
     if (isMusterError(error, renderErrors.TemplateUnbounded)) return { unbounded: true }
     if (isMusterError(error)) return { error: error.message }

@@ -119,6 +119,10 @@ const texts: readonly string[] = [
   '{{ lookup "v1" "Secret" "n" "x" }} {{ getHostByName "localhost" }}',
   '<no value> {{ "<no value>" }} {{ .Values.missing }}',
   '{{ range $i, $e := .Values.list }}{{ range $j, $f := list 1 2 }}{{ $i }}{{ $j }} {{ end }}{{ else }}none{{ end }}',
+  ...['1979-05-27', '1979-05-27T07:32:00.5', '1979-05-27 07:32:00', '07:32:00.999', '07:32', '1979-05-27T07:32Z'].map(
+    (date) =>
+      `{{ $x := fromToml "a = ${date}" }}{{ $x.a }}|{{ typeOf $x.a }}|{{ toJson $x }}|{{ toYaml $x }}|{{ toToml $x }}|{{ date "2006 MST" $x.a }}`,
+  ),
 ]
 
 export const templateCases: readonly (RenderCase & Vector)[] = texts.map((text) => ({

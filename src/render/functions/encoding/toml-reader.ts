@@ -4,6 +4,7 @@ import { GoError } from '../../template/go-error.ts'
 import { type GoMap, hasMember, int64, isMap, setMapMember, withType } from '../../template/values.ts'
 import { instantFrom, timeObject } from '../time/go-time.ts'
 import { parseLayout } from '../time/time-layout.ts'
+import type { LocalZone } from './toml-writer.ts'
 
 const tableListType = '[]map[string]interface {}'
 const deepest = 500
@@ -285,7 +286,16 @@ class Reader {
   }
 }
 
-const layouts = ['2006-01-02T15:04:05Z07:00', '2006-01-02T15:04:05', '2006-01-02', '15:04:05']
+/** Dates and times without a zone are in a zone of this name, by which the writer knows them again. */
+const layouts: readonly (readonly [layout: string, zone?: LocalZone])[] = [
+  ['2006-01-02T15:04:05Z07:00'],
+  ['2006-01-02T15:04:05', 'datetime-local'],
+  ['2006-01-02', 'date-local'],
+  ['15:04:05', 'time-local'],
+  ['2006-01-02T15:04Z07:00'],
+  ['2006-01-02T15:04', 'datetime-local'],
+  ['15:04', 'time-local'],
+]
 
 function scalar(text: string): unknown {
   if (text === 'true' || text === 'false') return text === 'true'
@@ -300,9 +310,10 @@ function scalar(text: string): unknown {
 }
 
 function date(text: string): unknown {
-  for (const layout of layouts) {
+  for (const [layout, zone] of layouts) {
     try {
-      return timeObject(instantFrom(parseLayout(layout, text), 'UTC'))
+      const instant = instantFrom(parseLayout(layout, text), 'UTC')
+      return timeObject(zone === undefined ? instant : { ...instant, zone: { seconds: 0, name: zone } })
     } catch (error) {
       if (!(error instanceof GoError)) throw error
     }

@@ -4,6 +4,7 @@ import { formatDuration } from '../../../kube/units/duration.ts'
 import { GoError } from '../../template/go-error.ts'
 import { validText } from '../../template/text-bytes.ts'
 import { type GoMap, GoInteger, GoObject, isMap, sortedKeys, typeOf } from '../../template/values.ts'
+import { formatInstant, instantOf } from '../time/go-time.ts'
 
 /** Deeper values contain themselves. */
 const deepest = 1000
@@ -67,7 +68,7 @@ function keyText(key: string): string {
 function inline(value: unknown, depth: number): string {
   if (depth > deepest) throw new GoError('toml: the value contains itself')
   if (value instanceof GoObject) {
-    if (value.type === 'time.Time') return String(value.json)
+    if (value.type === 'time.Time') return timeText(value)
     return inline(value.json, depth + 1)
   }
   if (value instanceof GoInteger)
@@ -83,6 +84,22 @@ function inline(value: unknown, depth: number): string {
   if (!isMap(value)) throw new GoError(`toml: unsupported type: ${typeOf(value)}`)
   const members = sortedKeys(value).map((key) => `${keyText(key)} = ${inline(value[key], depth + 1)}`)
   return `{${members.join(', ')}}`
+}
+
+/** Zones of dates and times that have none. */
+export type LocalZone = keyof typeof localLayouts
+
+const localLayouts = {
+  'datetime-local': '2006-01-02T15:04:05.999999999',
+  'date-local': '2006-01-02',
+  'time-local': '15:04:05.999999999',
+} as const
+
+function timeText(value: GoObject): string {
+  const instant = instantOf(value)
+  const name = typeof instant.zone === 'string' ? '' : instant.zone.name
+  const layout = Object.hasOwn(localLayouts, name) ? localLayouts[name as LocalZone] : undefined
+  return layout === undefined ? String(value.json) : formatInstant(layout, instant)
 }
 
 function floatText(value: number): string {
