@@ -114,16 +114,30 @@ interface Installed {
 /** Values by their paths. */
 type Values = readonly (readonly [path: string, value: string | number | boolean])[]
 
-async function install(operator: Operator, config: JsonObject, values: Values = [], isOld = false): Promise<Installed> {
+function objectsOf(operator: Operator, config: JsonObject, values: Values = []): readonly JsonObject[] {
   const description = describeInstallation([operator], config, { name, namespace })
   const chosen = values.reduce(
     (all, [where, value]) => withValue(all, where.split('.'), value),
     withValue(defaultValues(valueTable(description)), ['crds', 'keep'], false),
   )
-  const objects = resolvedObjects(
+  return resolvedObjects(
     installationObjects(description).filter(({ group }) => group === 'manager'),
     releaseScope(chosen, { name, namespace }),
   )
+}
+
+/** Grants that only this variant has, and that were not used. The first test uses those of every installation. */
+function unusedOfVariant({ objects, asked }: Pick<Installed, 'objects' | 'asked'>): readonly string[] {
+  const read = (of: readonly JsonObject[]): readonly string[] => [...grantsOf(of as unknown as readonly KubeObject[])]
+  const usual = new Set(read(objectsOf(plain, { operators: { gates: {} } })))
+  const own = read(objects).filter((grant) => !usual.has(grant))
+  expect(own).not.toEqual([])
+  const used = usedBy(asked)
+  return own.filter((grant) => !used.has(grant))
+}
+
+async function install(operator: Operator, config: JsonObject, values: Values = [], isOld = false): Promise<Installed> {
+  const objects = objectsOf(operator, config, values)
   await apply(objects)
   const { token } = await admin.createToken({ namespace, name }, { expirationSeconds: 3600 })
   const kubeconfig = path.join(environment.folder, 'as-installed')
@@ -286,6 +300,7 @@ describe('an installation', { timeout: 60_000 }, () => {
     await Promise.all(replicas.map((replica) => replica.stop()))
     expect(problems).toEqual([])
     expect(asked.filter(({ isRefused }) => isRefused)).toEqual([])
+    expect(unusedOfVariant({ objects, asked })).toEqual([])
     await remove(objects)
   })
 
@@ -299,6 +314,7 @@ describe('an installation', { timeout: 60_000 }, () => {
     await one.stop()
     expect(problems).toEqual([])
     expect(asked.filter(({ isRefused }) => isRefused)).toEqual([])
+    expect(unusedOfVariant({ objects, asked })).toEqual([])
     await remove(objects)
   })
 

@@ -112,4 +112,8 @@ it('explains what it cannot install', { timeout: 60_000 }, async () => {
   expect(await refused('-f', 'config/muster.yaml')).toContain(
     'operators.shop.from ../../shop.ts is outside of this folder, and an image has this folder alone',
   )
+  await writeFile(path.join(folder, 'config', 'muster.yaml'), 'operators:\n  shop: { program: { command: ../../x } }\n')
+  expect(await refused('-f', 'config/muster.yaml')).toContain(
+    'operators.shop.program ../../x is outside of this folder',
+  )
 })

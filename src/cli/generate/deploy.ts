@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { checkDnsLabel } from '../../kube/meta/name.ts'
 import { MusterError } from '../../kube/muster-error.ts'
@@ -157,36 +158,38 @@ function inProject(file: string, folder: string, setting: string): string {
 function fromProject(sections: JsonObject, file: string | undefined): JsonObject {
   const folder = file === undefined ? process.cwd() : path.dirname(path.resolve(file))
   if (folder === process.cwd()) return sections
-  const isRelative = (value: unknown): value is string => typeof value === 'string' && /^\.{1,2}\//.test(value)
-  const moved = Object.entries(sections).map(([name, section]): readonly [string, Json] => {
-    if (!isJsonObject(section)) return [name, section ?? null]
-    const { from, program } = section
-    const setting = `operators.${name}`
-    return [
-      name,
-      {
-        ...section,
-        ...(isRelative(from) && { from: inProject(from, folder, `${setting}.from ${from}`) }),
-        ...(isJsonObject(program) && { program: movedProgram(program) }),
-      },
-    ]
+  const moved: Record<string, Json> = {}
+  for (const [name, section = null] of Object.entries(sections)) {
+    moved[name] = isJsonObject(section) ? movedSection(section, folder, `operators.${name}`) : section
+  }
+  return moved
+}
 
-    function movedProgram(given: JsonObject): JsonObject {
-      const { command, readable } = given
-      const moveFile = (value: unknown): string =>
-        path.isAbsolute(String(value))
-          ? String(value)
-          : inProject(String(value), folder, `${setting}.program ${String(value)}`)
-      return {
-        ...given,
-        ...(isRelative(command) && { command: moveFile(command) }),
-        // Its default is the folder of the configuration.
-        folder: moveFile(given['folder'] ?? '.'),
-        ...(Array.isArray(readable) && { readable: readable.map(moveFile) }),
-      }
-    }
-  })
-  return Object.fromEntries(moved)
+function movedSection(section: JsonObject, folder: string, setting: string): JsonObject {
+  const { from, program } = section
+  return {
+    ...section,
+    ...(isRelative(from) && { from: inProject(from, folder, `${setting}.from ${from}`) }),
+    ...(isJsonObject(program) && { program: movedProgram(program, folder, `${setting}.program`) }),
+  }
+}
+
+function movedProgram(program: JsonObject, folder: string, setting: string): JsonObject {
+  const { command, folder: own = '.', readable } = program
+  // Other values are rejected with the whole configuration.
+  const move = (value: Json): Json =>
+    typeof value !== 'string' || path.isAbsolute(value) ? value : inProject(value, folder, `${setting} ${value}`)
+  return {
+    ...program,
+    ...(isRelative(command) && { command: move(command) }),
+    // Its default is the folder of the configuration.
+    folder: move(own),
+    ...(isJsonArray(readable) && { readable: readable.map(move) }),
+  }
+}
+
+function isRelative(value: unknown): value is string {
+  return typeof value === 'string' && /^\.{1,2}\//.test(value)
 }
 
 /** What `muster init` makes. */

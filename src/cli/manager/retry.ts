@@ -89,11 +89,13 @@ async function kindsOf(
   { operators }: ManagerReport,
   signal: AbortSignal,
 ): Promise<readonly DiscoveredResource[]> {
-  const own = operators
-    .filter(({ name }) => name.split('@', 1)[0] === operator)
-    .flatMap(({ controllers = [] }) => controllers.map(({ group, kind }) => `${group}/${kind}`))
+  const own = new Set(
+    operators
+      .filter(({ name }) => name.split('@', 1)[0] === operator)
+      .flatMap(({ controllers = [] }) => controllers.map(({ group, kind }) => `${group}/${kind}`)),
+  )
   const resources = await client.discovery.resources({ signal })
-  return resources.filter(({ group, kind }) => own.includes(`${group}/${kind}`))
+  return resources.filter(({ group, kind }) => own.has(`${group}/${kind}`))
 }
 
 export default command

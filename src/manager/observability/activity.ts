@@ -162,10 +162,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
         ...(configuration && { configuration }),
         operators: [...lanes]
           .toSorted(([one], [other]) => (one < other ? -1 : 1))
-          .map(([name, lane]) => {
-            const controllers = hosted?.get(name)?.controllers.map(controllerSummary)
-            return { ...operatorReport(name, lane, of(name), clock.now()), ...(controllers && { controllers }) }
-          }),
+          .map(([name, lane]) => operatorReport(name, { lane, operator: hosted?.get(name) }, of(name), clock.now())),
         informers: informers.map(informerSummary),
         leases,
         ...(posts && { posts }),
@@ -220,7 +217,12 @@ function remember(recentRuns: readonly RunSummary[], run: RunSummary): readonly 
   return isSame ? [{ ...run, times: last.times + 1 }, ...rest] : [run, ...recentRuns].slice(0, mostRecentRuns)
 }
 
-function operatorReport(name: string, lane: LaneState, kept: Kept, now: number): OperatorReport {
+interface Hosted {
+  readonly lane: LaneState
+  readonly operator: Pick<Operator, 'controllers'> | undefined
+}
+
+function operatorReport(name: string, { lane, operator }: Hosted, kept: Kept, now: number): OperatorReport {
   const { waiting, running, runs, later, places, heldBy } = lane
   const ages = runs.map(({ since }) => Math.max(now - since, 0))
   const { cost, recentRuns, findings, found, failing } = kept
@@ -228,6 +230,7 @@ function operatorReport(name: string, lane: LaneState, kept: Kept, now: number):
   return {
     name,
     state: stateOf(lane, failing.size),
+    ...(operator && { controllers: operator.controllers.map(controllerSummary) }),
     failing: failing.size,
     waiting,
     running,

@@ -25,7 +25,12 @@ function isMistake({ level, reason, stack }: LogLine): boolean {
   return stack !== undefined || isRejected
 }
 
-function mistakeText({ operator, controller, key, reason, error, at }: LogLine): string {
-  const who = whoOf({ operator: String(operator), controller: String(controller), key: String(key) })
-  return `${who}: ${String(reason)}: ${String(error)}${at === undefined ? '' : ` (${String(at)})`}`
+function mistakeText(line: LogLine): string {
+  const text = (member: string): string => {
+    const value = line[member]
+    return typeof value === 'string' ? value : ''
+  }
+  const who = whoOf({ operator: text('operator'), controller: text('controller'), key: text('key') })
+  const at = text('at')
+  return `${who}: ${text('reason')}: ${text('error')}${at === '' ? '' : ` (${at})`}`
 }
