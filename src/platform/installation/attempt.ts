@@ -81,7 +81,7 @@ export function chooseRevision(
   if (last?.revision !== number) return choice(number, begun(number), created)
   if (number !== lastGood && last.observedGeneration !== wanted.generation)
     return choice(number, begun(number), created)
-  if (!hasFailed(last, { remediation: { retries } })) return choice(number, last, created)
+  if (!isAttemptOver(last, { remediation: { retries } })) return choice(number, last, created)
   if (last.retryAt !== undefined && Date.parse(last.retryAt) <= now) return choice(number, begun(number, last), created)
   const good = revisions.some((one) => one.number === lastGood) ? lastGood : undefined
   const remedied = strategy === 'none' ? number : strategy === 'rollback' ? (good ?? number) : (good ?? 0)
@@ -89,7 +89,7 @@ export function chooseRevision(
 }
 
 /** Whether it is over, and not repeated yet. */
-export function hasFailed(
+export function isAttemptOver(
   { retryAt, failures }: InstallationAttempt,
   { remediation }: { readonly remediation: Pick<Remediation, 'retries'> },
 ): boolean {
@@ -167,7 +167,7 @@ export function concludeAttempt(
   const isLate = deadline <= now
   if (result.what === 'waiting' && !isLate) return { ...same, afterMs: deadline - now }
   // Counted already. Without a remedy it stays active: it may still become healthy.
-  if (hasFailed(attempt, { remediation: limits })) return same
+  if (isAttemptOver(attempt, { remediation: limits })) return same
   const message =
     result.what === 'failed' ? result.message : `It was not healthy within ${limits.timeoutMs / 1000} seconds.`
   const failures = attempt.failures + 1

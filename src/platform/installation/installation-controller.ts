@@ -15,7 +15,7 @@ import { Suspended } from '../../operator/task/task-results.ts'
 import { referenced } from '../../operator/view/input.ts'
 import type { ObjectName, View } from '../../operator/view/view.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'
-import { type Choice, choosePinned, hasFailed, retained } from './attempt.ts'
+import { type Choice, choosePinned, isAttemptOver, retained } from './attempt.ts'
 import { type OpenedObject, openedObjects } from './break-glass.ts'
 import { checkCrds } from './crd-check.ts'
 import { waitForDependencies } from './dependencies.ts'
@@ -289,7 +289,7 @@ async function installed(
   const { find, all } = await liveObjects(context, content)
   onOpened(openedObjects(all))
   // Until it is repeated, what the hooks of a failed attempt left behind stays as it is.
-  const lastRun = hookRun({ ...attempt, failures: attempt.failures - (hasFailed(attempt, cr.spec) ? 1 : 0) })
+  const lastRun = hookRun({ ...attempt, failures: attempt.failures - (isAttemptOver(attempt, cr.spec) ? 1 : 0) })
   return {
     ...setOf(cr),
     phases: installedPhases(content, {
