@@ -15,13 +15,13 @@ import type { Release } from '../../render/chart/template-data.ts'
 import { chartValueOf, isTable } from '../../render/chart/values.ts'
 import type { GeneratedValues } from '../../render/generated/generated-values.ts'
 import type { LookupAnswer, LookupQuestion } from '../../render/generated/lookups.ts'
-import { renderKustomization } from '../../render/kustomize/render-kustomization.ts'
-import { objectsOf, readManifests } from '../../render/manifests/plain-manifests.ts'
-import { filesBelow, renderFolder } from '../../render/source/artifact-folder.ts'
+import { objectsOf } from '../../render/manifests/plain-manifests.ts'
+import { filesBelow } from '../../render/source/artifact-folder.ts'
 import { type ChartSourceOptions, fetchChart } from '../../render/source/chart-source.ts'
 import { type FixedVersion, resolveVersion } from '../../render/source/moving-version.ts'
 import { fetchArtifact } from '../../render/source/oci-artifact.ts'
 import { type ChartRequest, type ChartResult, renderRequest } from '../../render/worker/chart-request.ts'
+import { type FolderRequest, renderFolderRequest } from '../../render/worker/folder-request.ts'
 import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import { type ImageRule, withImages } from '../image/image-rules.ts'
 import type { InstallationSource } from './installation.ts'
@@ -73,6 +73,8 @@ export interface SourceServices {
   readonly random: Random
   /** Renders a chart. @default in this thread */
   readonly render?: (request: ChartRequest) => Promise<ChartResult>
+  /** Renders manifests and kustomizations. @default in this thread */
+  readonly renderFolder?: (request: FolderRequest) => Promise<readonly JsonObject[]>
   /** Folder of fetched archives; without it nothing is kept. */
   readonly cache?: string | undefined
   readonly ca?: string | undefined
@@ -112,17 +114,21 @@ async function renderObjects(
   options: RenderOptions,
 ): Promise<RenderedSource> {
   const { source } = request
+  const renderFolder = async (content: FolderRequest['content']): Promise<readonly JsonObject[]> => {
+    const folder = { name: request.releaseName, content }
+    return services.renderFolder ? await services.renderFolder(folder) : renderFolderRequest(folder)
+  }
   const files = new Map(Object.entries(request.files ?? {}))
   if (source.manifests) {
     const { text } = source.manifests
     const all = [...(text === undefined ? [] : [{ name: 'manifests', text }]), ...named(files)]
-    return plain(readManifests(all).map(({ object }) => object))
+    return plain(await renderFolder({ manifests: all }))
   }
   if (source.kustomize) {
     const { files: own, path = '.' } = source.kustomize
     const all = new Map([...files, ...Object.entries(own)])
-    const { objects } = renderKustomization(new Map([...all].map(([name, text]) => [name, Buffer.from(text)])), path)
-    return plain(objects as readonly JsonObject[])
+    const kustomization = new Map([...all].map(([name, text]) => [name, Buffer.from(text)]))
+    return plain(await renderFolder({ kustomization, folder: path }))
   }
   const warnings: string[] = []
   const fetching = fetchOptions(source, services, options, (message) => void warnings.push(message))
@@ -136,7 +142,8 @@ async function renderObjects(
   const { files: fetched, tag } = await fetchArtifact({ ...ociSource(request), layer }, fetching)
   if (kind === 'Chart') return await renderChartFiles(filesBelow(fetched, path), request, services, warnings)
   const known = tag ?? request.fixed?.version ?? version
-  return { ...plain(renderFolder(fetched, path, kind), warnings), ...(known !== undefined && { version: known }) }
+  const objects = await renderFolder({ artifact: fetched, folder: path, kind })
+  return { ...plain(objects, warnings), ...(known !== undefined && { version: known }) }
 }
 
 /** A chart may fail with a value of a Secret that it looked up: errors are read by more users than Secrets are. */

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
 import { renderErrors } from '../errors.ts'
 import { type ChartRequest, renderRequest } from './chart-request.ts'
+import type { FolderRequest } from './folder-request.ts'
 import {
   createRenderThread,
   type RenderThread,
@@ -56,6 +57,21 @@ describe('a render thread', () => {
       )
     await expect(render(deep(1000))).resolves.toMatchObject({ manifests: [{ kind: 'A' }] })
     await expect(render(deep(1001))).rejects.toThrow('rendering template has a nested reference name: x')
+  })
+
+  it('renders manifests and kustomizations, too', async () => {
+    const { renderFolder } = thread()
+    const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n'
+    const files = new Map([
+      ['base/a.yaml', Buffer.from(text)],
+      ['base/kustomization.yaml', Buffer.from('namePrefix: my-\nresources: [a.yaml]\n')],
+    ])
+    const names = async (content: FolderRequest['content']): Promise<readonly unknown[]> =>
+      (await renderFolder({ name: 'web', content })).map(({ metadata }) => metadata)
+    expect(await names({ manifests: [{ name: 'a.yaml', text }] })).toEqual([{ name: 'a' }])
+    expect(await names({ kustomization: files, folder: 'base' })).toEqual([{ name: 'my-a' }])
+    expect(await names({ artifact: files, folder: 'base/a.yaml', kind: 'Manifests' })).toEqual([{ name: 'a' }])
+    await expect(names({ manifests: [{ name: 'a.yaml', text: 'a: b: c' }] })).rejects.toThrow('a.yaml')
   })
 
   it('stops a render that takes too long, names it, and renders the next', async () => {

@@ -1,5 +1,5 @@
 /**
- * Renders charts in a thread of its own: a large chart takes longer than the shared thread may be held, and a hostile one takes
+ * Renders in a thread of its own: a large chart takes longer than the shared thread may be held, and a hostile one takes
  * more memory than the process has. Memory and time are bounded; a render that runs out of them is stopped and named, and the
  * next one gets a new thread.
  */
@@ -10,7 +10,9 @@ import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { errorCode } from '../../system/error-code.ts'
 import { renderErrors } from '../errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
 import type { ChartRequest, ChartResult } from './chart-request.ts'
+import type { FolderRequest } from './folder-request.ts'
 
 export interface RenderThreadOptions {
   readonly clock: Clock
@@ -26,6 +28,11 @@ export interface RenderThread {
    * @throws RenderStopped, and the errors of the render
    */
   render(this: void, request: ChartRequest): Promise<ChartResult>
+  /**
+   * Manifests and kustomizations, in turn with charts.
+   * @throws RenderStopped, and the errors of the render
+   */
+  renderFolder(this: void, request: FolderRequest): Promise<readonly JsonObject[]>
   /** Renders in progress and later ones fail with RenderStopped. */
   close(): Promise<void>
 }
@@ -39,13 +46,14 @@ export interface WorkerSettings {
 export interface WorkerRequest {
   /** The answer carries it, too: a stopped thread may still have an answer under way. */
   readonly id: number
-  readonly request: ChartRequest
+  readonly request: ChartRequest | FolderRequest
   readonly now: number
 }
 
 export interface WorkerAnswer {
   readonly id: number
   readonly result?: ChartResult
+  readonly objects?: readonly JsonObject[]
   readonly problem?: {
     readonly message: string
     /** Of a MusterError; a class does not survive the way between threads. */
@@ -104,9 +112,8 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
     await stopped?.terminate()
   }
 
-  const answerOne = (request: ChartRequest): Promise<ChartResult> =>
+  const answerOne = (name: string, request: ChartRequest | FolderRequest): Promise<WorkerAnswer> =>
     new Promise((resolve, reject) => {
-      const { name } = request.release
       if (isClosed) throw stoppedError(name, closedReason)
       const id = ++requests
       const thread = started()
@@ -128,11 +135,12 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
         id,
         worker: thread,
         failed,
-        answered({ result, problem }) {
+        answered(answer) {
           settle()
-          if (result) resolve(result)
-          else if (problem?.definition) reject(new MusterError(problem.definition, problem.message))
-          else reject(new Error(problem?.message))
+          const { problem } = answer
+          if (!problem) resolve(answer)
+          else if (problem.definition) reject(new MusterError(problem.definition, problem.message))
+          else reject(new Error(problem.message))
         },
       }
     })
@@ -144,7 +152,8 @@ export function createRenderThread({ clock, memoryMiB = 1024, timeoutMs = 60_000
   }
 
   return {
-    render: (request) => inTurn(() => answerOne(request)),
+    render: (request) => inTurn(async () => (await answerOne(request.release.name, request)).result!),
+    renderFolder: (request) => inTurn(async () => (await answerOne(request.name, request)).objects!),
     async close() {
       isClosed = true
       const stopping = stop()
