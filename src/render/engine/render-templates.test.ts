@@ -105,13 +105,15 @@ describe('a template without end', () => {
   const shared = '{{ $a := list 1 }}{{ range until 40 }}{{ $a = list $a $a }}{{ end }}'
   const sharedMaps = '{{ $a := dict "k" 1 }}{{ range until 40 }}{{ $a = dict "x" $a "y" $a }}{{ end }}'
   const other = '{{ $b := list 1 }}{{ range until 40 }}{{ $b = list $b $b }}{{ end }}'
-  it.each([
-    ...['toYaml', 'toYamlPretty', 'mustToJson', 'toPrettyJson', 'toRawJson', 'toString', 'quote', 'print', 'html'],
-    ...['printf "%v"', 'printf "%d"', 'cat', 'join ","', 'toStrings', 'sortAlpha', 'deepCopy', 'dict', 'toDecimal'],
-  ])('is stopped when it writes or copies a value that shares its parts: %s', (name) => {
-    expect(unbounded(`${shared}{{ ${name} $a }}`)).toBe(true)
-    expect(unbounded(`${sharedMaps}{{ ${name} $a }}`)).toBe(true)
-  })
+  const writers = 'toYaml toYamlPretty mustToJson toPrettyJson toRawJson toString toStrings quote print html cat'
+  const others = 'sortAlpha deepCopy dict toDecimal'
+  it.each([...`${writers} ${others}`.split(' '), 'printf "%v"', 'printf "%d"', 'join ","'])(
+    'is stopped when it writes or copies a value that shares its parts: %s',
+    (name) => {
+      expect(unbounded(`${shared}{{ ${name} $a }}`)).toBe(true)
+      expect(unbounded(`${sharedMaps}{{ ${name} $a }}`)).toBe(true)
+    },
+  )
 
   it.each([
     `${shared}{{ $a }}`,
@@ -199,7 +201,7 @@ describe('generated values', () => {
   it('have the way to the call in their site: include, template and tpl', () => {
     const paths: string[] = []
     const generators: RenderOptions['generators'] = {
-      randomBytes: options.generators.randomBytes,
+      randomBytes: (length) => new Uint8Array(length),
       generate(site, create) {
         paths.push(site.path.map((step) => (step.via === 'range' ? 'range' : `${step.via}:${step.column}`)).join(' < '))
         return create()
