@@ -81,7 +81,7 @@ rendered again without a network.`,
     const { values, generated, close } = await chartInput(given)
     const request = {
       files,
-      source: source.replace(/(?<=.)\/+$/, ''),
+      source: source.length > 1 && source.endsWith('/') ? source.slice(0, -1) : source,
       values,
       release: {
         name: given.name ?? 'release-name',

@@ -12,7 +12,7 @@ import { earlierFamily, earlierPosition, hasLabel, isGone, labelOf, siteKey, ste
 /** Stored values by site. `moved SITE` is the site that took over the value of this one. */
 export type GeneratedValues = Readonly<Record<string, GeneratedValue>>
 
-export interface GeneratedRecord {
+interface GeneratedRecord {
   readonly generators: Generators
   /** The stored values and those that this render added. */
   values(this: void): GeneratedValues
