@@ -20,6 +20,7 @@ const comparedByHand: Readonly<Record<string, string>> = {
   'ClientOptions.flow': 'flowOf in the same file: no flow control without one',
   'Generator.takesAny': 'generate.ts tests it of an item of its table',
   'Command.verbatim': 'main.ts tests it of an item of the table of commands',
+  'Command.endsAtOnce': 'main.ts tests it of an item of the table of commands',
   'AdmissionRequest.isByUpdate': 'create-by-update.ts tests it in a function typed by its interface',
   // Passed on: the default is stated by what receives it.
   'RequestOptions.timeoutMs': 'ClientOptions.timeoutMs, which is compared',
@@ -30,11 +31,14 @@ const comparedByHand: Readonly<Record<string, string>> = {
   'ApiServerOptions.historyBytes': 'StorageOptions.historyBytes, which is compared',
   'TestControlPlaneOptions.port': 'passed to startListener, whose port is compared',
   'InputTrackerOptions.ownWrites': 'SubscribeOptions.ownWrites, which is compared',
+  'ChartRequest.source': 'the last parameter of loadChart',
+  'RequestSources.hasLargerStack': 'TemplateOptions.hasLargerStack: render-templates.ts states false',
+  'SourceRequest.skipSchemaValidation': 'ChartRequest.skipSchema, which is compared',
   'LiveCommandOptions.timeoutMs': 'exec in live-calls.ts, typed by the interface Live',
   // Computed.
   'TaskRunnerOptions.concurrency': 'one by one if virtual time waits for tasks, else 4',
   'CelOverload.cost': 'a function; without one a call costs 1',
-  'EmbeddedSet.waits': 'embedded-updater.ts: true if absent, of a set that a function of the author returns',
+  'EmbeddedSet.missing': 'embedded-updater.ts tests for "report" only, of a set that a function of the author returns',
 }
 
 describe('documented defaults', () => {

@@ -188,7 +188,7 @@ async function decide(context: InstallationContext, render: Render, resolve: Res
     ...storedValues(cr, view),
     ...(isLooking ? storedLookups(cr, view) : []),
   ]
-  if (created !== undefined) objects.push(...newRevision(cr, created, wanted, isUpgrading(cr)))
+  if (created !== undefined) objects.push(...newRevision(cr, created, wanted, isUpgrading(cr, created)))
   const stored = revisions.find((one) => one.spec.number === attempt.revision && one.spec.digest === digest)
   // A Secret that was deleted, or that a process that ended had not written yet.
   if (stored) objects.push(...missingChunks(stored, wanted, view))
@@ -318,7 +318,7 @@ async function installed(
 
 function actionOf(cr: InstallationObject, active: number): 'install' | 'upgrade' | 'rollback' {
   const { lastGood } = cr.status ?? {}
-  if (!isUpgrading(cr)) return 'install'
+  if (lastGood === undefined && cr.spec.adopt === undefined) return 'install'
   return lastGood !== undefined && active < lastGood ? 'rollback' : 'upgrade'
 }
 

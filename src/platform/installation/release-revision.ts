@@ -9,9 +9,12 @@ import { contentDigest, type RevisionContent, type RevisionObject } from './revi
 
 export type ReleaseRevision = Required<NonNullable<SourceRequest['release']>>
 
-/** Whether a new revision replaces another one. A release that is taken over is installed already. */
-export function isUpgrading({ spec, status }: InstallationObject): boolean {
-  return status?.lastGood !== undefined || spec.adopt !== undefined
+/**
+ * Whether a revision replaces another one. The first one does not, also if it was deleted and is created again; a release that is
+ * taken over is installed already.
+ */
+export function isUpgrading({ spec, status }: InstallationObject, revision: number): boolean {
+  return spec.adopt !== undefined || (status?.lastGood !== undefined && revision > 1)
 }
 
 interface KnownRelease extends ReleaseRevision {
@@ -22,16 +25,20 @@ interface KnownRelease extends ReleaseRevision {
 export function knownReleases(cr: InstallationObject, revisions: readonly RevisionObject[]): readonly KnownRelease[] {
   const newest = revisions.at(-1)?.spec
   const attempt = cr.status?.attempt
-  const isUpgrade = isUpgrading(cr)
   const isLost = attempt !== undefined && attempt.revision > (newest?.number ?? 0)
   return [
-    ...(newest
-      ? [{ revision: newest.number, digest: newest.digest, isUpgrade: isUpgrade && newest.isUpgrade === true }]
-      : []),
-    ...(isLost
-      ? [{ revision: attempt.revision, digest: attempt.digest, isUpgrade: isUpgrade && attempt.revision > 1 }]
-      : []),
+    ...(newest ? [releaseAt(cr, newest.number, newest.digest, newest.isUpgrade === true)] : []),
+    ...(isLost ? [releaseAt(cr, attempt.revision, attempt.digest, true)] : []),
   ]
+}
+
+function releaseAt(
+  cr: InstallationObject,
+  revision: number,
+  digest: string | undefined,
+  mayUpgrade: boolean,
+): KnownRelease {
+  return { revision, digest, isUpgrade: mayUpgrade && isUpgrading(cr, revision) }
 }
 
 /**
@@ -53,7 +60,7 @@ export async function renderRelease(
   }
   let revision = 1 + known.reduce((highest, one) => Math.max(highest, one.revision), cr.status?.lastGood ?? 0)
   for (;;) {
-    const content = await render({ revision, isUpgrade: isUpgrading(cr) })
+    const content = await render({ revision, isUpgrade: isUpgrading(cr, revision) })
     const number = content ? numberOf(content) : revision
     if (number <= revision) return content
     // Its number is taken, by a revision that was not finished.
