@@ -351,12 +351,12 @@ function showHeader(shown: ManagerReport): void {
   say($('verdict-rest'), rest)
   // Announced to screen readers when it changes, not each second.
   say($('spoken'), rest === '' ? word : `${word}: ${rest}`)
-  const { replica, beside, leases } = shown
+  const { replica, coLocated, leases } = shown
   const held = leases.filter(({ isHeld }) => isHeld).length
   const who = [
     replica ?? '',
     leases.length > 0 ? `${held} of ${leases.length} ${leases.length === 1 ? 'lease' : 'leases'} held` : '',
-    beside === undefined ? '' : `beside ${beside.name}`,
+    coLocated === undefined ? '' : `in one process with ${coLocated.name}`,
   ]
   say($('who'), who.filter((part) => part !== '').join(' · '))
   const title = concern === 'calm' ? 'Muster' : `${concern === 'wrong' ? word : rest} · Muster`

@@ -34,7 +34,7 @@ const operator = (name: string, more: Partial<OperatorReport> = {}): OperatorRep
   running: 0,
   runningMs: { all: 0, longest: 0 },
   later: 0,
-  places: 8,
+  concurrency: 8,
   heldBy: 'nothing',
   recentRuns: [],
   findings: { total: 0, latest: [] },

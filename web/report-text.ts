@@ -136,10 +136,10 @@ function inWords(done: string): string {
 }
 
 /** `3 waiting, 1 of 8 running` */
-export function queueText({ waiting, running, places, later, heldBy }: OperatorReport): string {
+export function queueText({ waiting, running, concurrency, later, heldBy }: OperatorReport): string {
   const parts = [
     waiting > 0 ? `${countText(waiting)} waiting` : '',
-    running > 0 ? `${running} of ${places} running` : '',
+    running > 0 ? `${running} of ${concurrency} running` : '',
     later > 0 ? `${countText(later)} later` : '',
   ]
   // The gate is shown beside it.

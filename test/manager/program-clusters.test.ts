@@ -99,7 +99,7 @@ describe('a live program beside a management cluster', () => {
     const local = await reachLocal(settings.clientConnection, { clock })
     const findings: Finding[] = []
     let kubeconfig: (() => Promise<string>) | undefined
-    const resident = startRuntime({
+    const runtime = startRuntime({
       settings,
       identity: 'one',
       local,
@@ -118,11 +118,11 @@ describe('a live program beside a management cluster', () => {
       onFinding: (finding) => void findings.push(finding),
     })
     onTestFinished(async () => {
-      await resident.stop()
+      await runtime.stop()
       await loader.close()
       await local.client.close()
     })
-    await resident.settled()
+    await runtime.settled()
 
     expect(await written(workload.client)).toEqual({
       as: 'system:serviceaccount:apps:live',

@@ -2,7 +2,11 @@
 import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
-import { compareWithResident, type Side, usualResident } from '../../manager/observability/cost-comparison.ts'
+import {
+  compareWithSeparateProcesses,
+  type Side,
+  defaultSeparateProcess,
+} from '../../manager/observability/cost-comparison.ts'
 import { type Cost, extrapolate } from '../../manager/observability/cost.ts'
 import type { ManagerReport } from '../../manager/observability/report.ts'
 import { type Command, defineCommand } from '../command/command.ts'
@@ -23,14 +27,14 @@ of the process. docs/running.md explains how each is measured.`,
       value: 'TIME',
       help: 'extrapolate to this time, such as 24h (default: as measured)',
     },
-    'resident-mb': { type: 'string', value: 'N', help: 'memory of a separate process without objects (default: 33)' },
+    'process-mb': { type: 'string', value: 'N', help: 'memory of a separate process without objects (default: 33)' },
     output: outputFlag,
   },
   async run({ flags, positionals, out, signal }) {
     if (positionals.length > 0) throw new MusterError(flagErrors.InvalidFlag, 'cost takes flags only.')
     const output = readOutputFormat(flags.output)
     const overMs = readOver(flags.over)
-    const baseBytes = readMegabytes(flags['resident-mb'])
+    const baseBytes = readMegabytes(flags['process-mb'])
     const report = await fetchReport(managerUrl(flags.url), signal)
     if (output) out(await formatOutput(costData(report, overMs, baseBytes), output))
     else for (const line of costLines(report, overMs, baseBytes)) out(line)
@@ -54,10 +58,10 @@ function milliseconds(text: string): number {
 }
 
 function readMegabytes(text: string | undefined): number {
-  if (text === undefined) return usualResident.baseBytes
+  if (text === undefined) return defaultSeparateProcess.baseBytes
   const count = Number(text)
   if (text.trim() !== '' && count >= 0 && count < 1e6) return count * 1e6
-  throw new MusterError(flagErrors.InvalidFlag, `--resident-mb ${text}: it must be a number of megabytes.`)
+  throw new MusterError(flagErrors.InvalidFlag, `--process-mb ${text}: it must be a number of megabytes.`)
 }
 
 function counted(report: ManagerReport, overMs: number | undefined): readonly (readonly [string, Cost])[] {
@@ -66,7 +70,7 @@ function counted(report: ManagerReport, overMs: number | undefined): readonly (r
 
 function costData(report: ManagerReport, overMs: number | undefined, baseBytes: number): object {
   const passed = report.at - report.since
-  const comparison = compareWithResident(report, overMs ?? passed, { ...usualResident, baseBytes })
+  const comparison = compareWithSeparateProcesses(report, overMs ?? passed, { ...defaultSeparateProcess, baseBytes })
   return {
     overMs: overMs ?? passed,
     measuredMs: passed,
@@ -106,7 +110,7 @@ export function costLines(report: ManagerReport, overMs: number | undefined, bas
     megabytes(report.process.bytes),
     round(gbSeconds),
   ]
-  const { manager, resident } = compareWithResident(report, over, { ...usualResident, baseBytes })
+  const { manager, separate } = compareWithSeparateProcesses(report, over, { ...defaultSeparateProcess, baseBytes })
   const told =
     overMs === undefined
       ? `counted in ${agoOf(passed)}`
@@ -117,18 +121,20 @@ export function costLines(report: ManagerReport, overMs: number | undefined, bas
     '',
     ...columns([head, ...rows, shared, total]),
     '',
-    `as ${resident.processes === 1 ? '1 resident process' : `${resident.processes} resident processes`} (of ${megabytes(baseBytes)} each without objects, every one with its own watches and caches)`,
-    ...(report.beside === undefined
+    `as ${separate.processes === 1 ? '1 separate process' : `${separate.processes} separate processes`} (of ${megabytes(baseBytes)} each without objects, every one with its own watches and caches)`,
+    ...(report.coLocated === undefined
       ? []
-      : [`(this process also runs ${report.beside.name}: its ${megabytes(report.beside.bytes)} are left out below)`]),
+      : [
+          `(this process also runs ${report.coLocated.name}: its ${megabytes(report.coLocated.bytes)} are left out below)`,
+        ]),
     '',
     ...columns([
-      ['', 'THIS MANAGER', 'RESIDENT', 'SHARE'],
-      compared('processes', manager, resident, (side) => side.processes, String),
-      compared('memory', manager, resident, (side) => side.bytes, megabytes),
-      compared('GB·s', manager, resident, (side) => side.gbSeconds, round),
-      compared('watches', manager, resident, (side) => side.watches, String),
-      compared('requests', manager, resident, (side) => side.requests, String),
+      ['', 'THIS MANAGER', 'SEPARATE', 'SHARE'],
+      compared('processes', manager, separate, (side) => side.processes, String),
+      compared('memory', manager, separate, (side) => side.bytes, megabytes),
+      compared('GB·s', manager, separate, (side) => side.gbSeconds, round),
+      compared('watches', manager, separate, (side) => side.watches, String),
+      compared('requests', manager, separate, (side) => side.requests, String),
     ]),
   ].map(isolateControl)
 }
@@ -139,12 +145,12 @@ const soonMs = 600_000
 function compared(
   name: string,
   manager: Side,
-  resident: Side,
+  separate: Side,
   of: (side: Side) => number,
   format: (value: number) => string,
 ): readonly string[] {
-  const share = of(resident) === 0 ? '–' : `${Math.round((100 * of(manager)) / of(resident))} %`
-  return [name, format(of(manager)), format(of(resident)), share]
+  const share = of(separate) === 0 ? '–' : `${Math.round((100 * of(manager)) / of(separate))} %`
+  return [name, format(of(manager)), format(of(separate)), share]
 }
 
 function seconds(ms: number): string {

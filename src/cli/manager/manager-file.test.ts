@@ -26,7 +26,7 @@ async function status(): Promise<{ readonly url: string; close(): Promise<void> 
         informers: [],
         health,
         leases: [],
-        posts: [],
+        assignments: [],
         replica: 'one',
       }),
   })

@@ -8,7 +8,15 @@ import { costLines } from './cost.ts'
 import { newsOf, tableOf } from './report-table.ts'
 import { openScreen } from '../terminal/screen.ts'
 
-const lane: LaneState = { waiting: 2, running: 1, runs: [], places: 8, later: 0, isPaused: false, heldBy: 'coolDown' }
+const lane: LaneState = {
+  waiting: 2,
+  running: 1,
+  runs: [],
+  concurrency: 8,
+  later: 0,
+  isPaused: false,
+  heldBy: 'coolDown',
+}
 const ledger = (key: string, more: Partial<Ledger> = {}): Ledger => ({
   operator: 'cache',
   controller: 'memcached',
@@ -86,7 +94,7 @@ describe('the report table', () => {
     expect(lines).toContain('OPERATOR  EVENTS  RECONCILES  READS  WRITES  FAILURES      CPU  CACHED  GB·S')
     expect(lines).toContain('cache          0          24     96      48         0  12.00 s  0.0 MB  0.00')
     expect(lines).toContain(
-      'as 1 resident process (of 33.0 MB each without objects, every one with its own watches and caches)',
+      'as 1 separate process (of 33.0 MB each without objects, every one with its own watches and caches)',
     )
   })
 })

@@ -103,7 +103,7 @@ describe('muster run', { timeout: 60_000 }, () => {
     const report = readReport(await (await fetch(`${url}/report`)).json())
     expect(report).toMatchObject({
       configuration: { source: 'ConfigMap default/muster' },
-      beside: { name: 'an embedded cluster', bytes: expect.any(Number) as number },
+      coLocated: { name: 'an embedded cluster', bytes: expect.any(Number) as number },
     })
     expect(await readFile(path.join(folder, 'kept', 'identity.json'), 'utf8')).toContain(
       `"consolePort":${new URL(url).port}`,

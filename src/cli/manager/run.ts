@@ -14,7 +14,7 @@ import type { Settings } from '../../manager/config/settings.ts'
 import { findPod } from '../../manager/runtime/find-pod.ts'
 import { replicaName } from '../../manager/leases/replica-name.ts'
 import type { ManagerService, ManagerServiceOptions, WebhookPlace } from '../../manager/runtime/manager-service.ts'
-import type { ProcessNeighbour } from '../../manager/observability/report.ts'
+import type { CoLocatedWorkload } from '../../manager/observability/report.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
@@ -138,7 +138,7 @@ installation.`,
         webhooks: onLoopback,
         install: true,
         connection: { kubeconfig },
-        beside: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
+        coLocated: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
         statusPort: () => keptConsolePort(folder),
         onServed: (statusUrl) => keepConsolePort(folder, statusUrl),
       })
@@ -170,7 +170,7 @@ interface Running {
   readonly out: (line: string) => void
   readonly err: (line: string) => void
   readonly signal: AbortSignal
-  readonly beside?: ProcessNeighbour
+  readonly coLocated?: CoLocatedWorkload
   /** The port of the console at the last start. */
   readonly statusPort?: () => number | undefined
   /** Notified of the address of the console. */
@@ -250,7 +250,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
       identity: replicaName(),
       page: consolePage(),
       statusPort: running.statusPort?.(),
-      ...(running.beside && { beside: running.beside }),
+      ...(running.coLocated && { coLocated: running.coLocated }),
       log,
       signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
@@ -302,10 +302,10 @@ async function announced(url: string, log: Log): Promise<() => void> {
 }
 
 function announcement({ runtime, configuration }: ManagerService, namespaces: readonly string[] | undefined): string {
-  const posts = runtime.posts()
-  const failed = posts.filter(({ stand }) => stand === 'failed').length
-  const starting = posts.filter(({ stand }) => stand === 'starting').length
-  const names = posts.filter(({ stand }) => stand !== 'failed' && stand !== 'starting').map(({ id }) => id)
+  const assignments = runtime.assignments()
+  const failed = assignments.filter(({ state }) => state === 'failed').length
+  const starting = assignments.filter(({ state }) => state === 'starting').length
+  const names = assignments.filter(({ state }) => state !== 'failed' && state !== 'starting').map(({ id }) => id)
   const { leaderElection, sharding } = configuration.current.settings
   const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
   const rest = [

@@ -154,11 +154,11 @@ describe('muster up', { timeout: 120_000 }, () => {
     const report = readReport(JSON.parse((await muster(folder, 'top', '-o', 'json', '--url', url)).stdout))
     expect(report).toMatchObject({
       isReady: true,
-      beside: { name: 'an embedded cluster' },
+      coLocated: { name: 'an embedded cluster' },
       operators: [{ name: 'database' }, { name: 'memcached' }, { name: 'muster-platform' }],
     })
     expect(JSON.stringify(report)).not.toMatch(/open sesame|simulated-sidecar/)
-    expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 3 resident processes')
+    expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 3 separate processes')
     const pausing = await muster(folder, 'pause', 'memcached', '--kubeconfig', kubeconfig)
     expect(pausing).toMatchObject({ code: 0, stdout: 'operator memcached is paused (ConfigMap default/muster)\n' })
     expect(await muster(folder, 'resume', 'memcached', '--kubeconfig', kubeconfig)).toMatchObject({ code: 0 })

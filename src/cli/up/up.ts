@@ -170,7 +170,7 @@ async function startManager(starting: ManagerStart): Promise<RunningManager> {
     reach: reachCluster,
     identity: 'muster-up',
     live: (client) => simulatedSidecars(client, systemClock),
-    beside: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
+    coLocated: { name: 'an embedded cluster', bytes: Math.max(process.memoryUsage.rss() - bytesAtStart, 0) },
     page: consolePage(),
     statusPort: keptConsolePort(folder),
     log(line) {
@@ -182,7 +182,7 @@ async function startManager(starting: ManagerStart): Promise<RunningManager> {
   try {
     keepConsolePort(folder, service.statusUrl)
     await runtime.settled()
-    const failed = runtime.posts().flatMap(({ operator, stand }) => (stand === 'failed' ? [operator] : []))
+    const failed = runtime.assignments().flatMap(({ operator, state }) => (state === 'failed' ? [operator] : []))
     return {
       url: service.statusUrl,
       names: operators.map(({ name }) => name),

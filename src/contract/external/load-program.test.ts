@@ -77,7 +77,7 @@ describe('a program in the configuration', () => {
     const other = defineOperator({ name: 'other', controllers: [defineController({ for: ConfigMap })] })
     const lines: JsonObject[] = []
     const value = { operators: { tool: { program: { command: './tool.sh' } }, other: {} } }
-    const resident = startRuntime({
+    const runtime = startRuntime({
       settings: readConfiguration([{ source: 'test', value }]).settings,
       identity: 'one',
       local: { client, as: () => client },
@@ -85,11 +85,11 @@ describe('a program in the configuration', () => {
       load: async (name, section) => (name === 'other' ? { operator: other } : await loader.load(name, section)),
       log: (line) => void lines.push(line),
     })
-    onTestFinished(() => resident.stop())
-    await resident.settled()
-    const stands = resident.posts().map(({ id, stand }) => [id, stand])
-    expect(stands).toEqual([
-      ['other', 'standing'],
+    onTestFinished(() => runtime.stop())
+    await runtime.settled()
+    const states = runtime.assignments().map(({ id, state }) => [id, state])
+    expect(states).toEqual([
+      ['other', 'active'],
       ['tool', 'failed'],
     ])
     const problem = 'operators.tool.program: tool: no namespaces can be made.'
@@ -100,6 +100,6 @@ describe('a program in the configuration', () => {
         retryAfterMs: 1000,
       }),
     )
-    expect(resident.health()).toMatchObject({ isReady: true, warnings: [expect.stringContaining(problem)] })
+    expect(runtime.health()).toMatchObject({ isReady: true, warnings: [expect.stringContaining(problem)] })
   })
 })

@@ -67,7 +67,7 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     name: 'MusterOperatorNotStarted',
-    when: 'max by (namespace, job, operator) (muster_operator_stand{stand="failed"}) == 1',
+    when: 'max by (namespace, job, operator) (muster_assignment_state{state="failed"}) == 1',
     lasting: '10m',
     severity: 'critical',
     summary: 'The operator {{ $labels.operator }} cannot be started.',

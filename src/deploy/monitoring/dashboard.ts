@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
       stat('Configuration in force', `muster_config_last_reload_successful${replicas}`, '{{pod}}', {
         meanings: { 0: ['rejected', 'red'], 1: ['valid', 'green'] },
       }),
-      stat('Operators that cannot start', `count(muster_operator_stand{${chosen},stand="failed"}) or vector(0)`, '', {
+      stat('Operators that cannot start', `count(muster_assignment_state{${chosen},state="failed"}) or vector(0)`, '', {
         meanings: wellIfNone,
       }),
       stat('Failing objects', `sum(muster_objects_failing${all}) or vector(0)`, '', { meanings: wellIfNone }),

@@ -2,11 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { Secret } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
-import { type Activity, createActivity, type Standing } from './activity.ts'
+import { type Activity, createActivity, type ActivityInput } from './activity.ts'
 import { readReport } from './report.ts'
 import type { LaneState } from '../schedule/lane.ts'
 
-const idle: LaneState = { waiting: 0, running: 0, runs: [], places: 8, later: 0, isPaused: false, heldBy: 'nothing' }
+const idle: LaneState = {
+  waiting: 0,
+  running: 0,
+  runs: [],
+  concurrency: 8,
+  later: 0,
+  isPaused: false,
+  heldBy: 'nothing',
+}
 const calm: Ledger = {
   operator: 'cache',
   controller: 'memcached',
@@ -40,7 +48,7 @@ const failing: Ledger = {
 function open(): {
   clock: VirtualClock
   activity: Activity
-  report: (more?: Partial<Standing>) => ReturnType<Activity['report']>
+  report: (more?: Partial<ActivityInput>) => ReturnType<Activity['report']>
 } {
   const clock = virtualClock(0)
   const activity = createActivity({ clock })
@@ -154,10 +162,10 @@ describe('activity', () => {
         { consumer: 'other', objects: 2, bytes: 1e9 },
       ],
     } as const
-    const standing = { informers: [informer], usage: { cpuMs: 10, bytes: 4e9, peakBytes: 5e9, requests: 7 } }
-    report(standing)
+    const input = { informers: [informer], usage: { cpuMs: 10, bytes: 4e9, peakBytes: 5e9, requests: 7 } }
+    report(input)
     await clock.advance(10_000)
-    const { process, operators, informers } = report(standing)
+    const { process, operators, informers } = report(input)
     expect(process).toMatchObject({ gbSeconds: 40, peakBytes: 5e9, watches: 1, requests: 7, cpuMs: 10 })
     expect(operators[0]?.cost).toMatchObject({ gbSeconds: 10, bytes: 1e9, aloneBytes: 2e9 })
     expect(informers).toEqual([

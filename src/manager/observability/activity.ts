@@ -29,9 +29,9 @@ import type {
   FindingSummary,
   LeaseReport,
   ConfigurationReport,
-  PostReport,
+  AssignmentReport,
   ManagerReport,
-  ProcessNeighbour,
+  CoLocatedWorkload,
   OperatorReport,
   OperatorState,
 } from './report.ts'
@@ -42,13 +42,13 @@ export interface Activity extends LaneObserver {
   note(ledger: Ledger, as?: string): void
   find(finding: Finding, as?: string): void
   /** Samples caches and process usage; a few times a minute is enough. */
-  sample(standing: Standing): void
+  sample(input: ActivityInput): void
   /** Takes a sample as well. */
-  report(standing: Standing): ManagerReport
+  report(input: ActivityInput): ManagerReport
 }
 
 /** State that cannot be collected from callbacks. */
-export interface Standing {
+export interface ActivityInput {
   readonly lanes: ReadonlyMap<string, LaneState>
   /** The operators of the lanes. @default unknown: the report names no controllers */
   readonly operators?: ReadonlyMap<string, Pick<Operator, 'controllers'>>
@@ -60,11 +60,11 @@ export interface Standing {
   readonly usage?: ProcessUsage
   readonly health?: HealthReport
   readonly leases?: readonly LeaseReport[]
-  readonly posts?: readonly PostReport[]
+  readonly assignments?: readonly AssignmentReport[]
   readonly configuration?: ConfigurationReport | undefined
   readonly replica?: string
   /** What else runs in this process: `an embedded cluster`. */
-  readonly beside?: ProcessNeighbour
+  readonly coLocated?: CoLocatedWorkload
 }
 
 interface Kept {
@@ -102,7 +102,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     return made
   }
 
-  const sample = ({ lanes, informers, informersOf = () => informers, usage }: Standing): void => {
+  const sample = ({ lanes, informers, informersOf = () => informers, usage }: ActivityInput): void => {
     const now = clock.now()
     for (const name of lanes.keys()) {
       const kept = of(name)
@@ -139,19 +139,19 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     started: () => undefined,
     ended: () => undefined,
     sample,
-    report(standing) {
-      sample(standing)
+    report(input) {
+      sample(input)
       const {
         lanes,
         operators: hosted,
         informers,
         health,
         leases = [],
-        posts,
+        assignments,
         configuration,
         replica,
-        beside,
-      } = standing
+        coLocated,
+      } = input
       return {
         version: 1,
         at: clock.now(),
@@ -165,9 +165,9 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
           .map(([name, lane]) => operatorReport(name, { lane, operator: hosted?.get(name) }, of(name), clock.now())),
         informers: informers.map(informerSummary),
         leases,
-        ...(posts && { posts }),
+        ...(assignments && { assignments }),
         process: processCost,
-        ...(beside !== undefined && { beside }),
+        ...(coLocated !== undefined && { coLocated }),
       }
     },
   }
@@ -223,7 +223,7 @@ interface Hosted {
 }
 
 function operatorReport(name: string, { lane, operator }: Hosted, kept: Kept, now: number): OperatorReport {
-  const { waiting, running, runs, later, places, heldBy } = lane
+  const { waiting, running, runs, later, concurrency, heldBy } = lane
   const ages = runs.map(({ since }) => Math.max(now - since, 0))
   const { cost, recentRuns, findings, found, failing } = kept
   for (const [key, until] of failing) if (until < now) failing.delete(key)
@@ -236,7 +236,7 @@ function operatorReport(name: string, { lane, operator }: Hosted, kept: Kept, no
     running,
     runningMs: { all: ages.reduce((sum, age) => sum + age, 0), longest: Math.max(0, ...ages) },
     later,
-    places,
+    concurrency,
     heldBy,
     recentRuns,
     findings: { total: found, latest: findings },

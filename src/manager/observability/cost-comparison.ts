@@ -6,7 +6,7 @@
 import { extrapolate } from './cost.ts'
 import type { ManagerReport } from './report.ts'
 
-interface ResidentAssumptions {
+interface SeparateProcessAssumptions {
   /** Memory of a process with empty caches. */
   readonly baseBytes: number
   /** How often it renews its lease: one request. */
@@ -19,7 +19,7 @@ interface ResidentAssumptions {
  * Memory: an operator of controller-runtime 0.25 without objects, as measured (33 MB resident); leases and watches are
  * renewed by its defaults.
  */
-export const usualResident: ResidentAssumptions = { baseBytes: 33e6, leaseMs: 2000, watchMs: 450_000 }
+export const defaultSeparateProcess: SeparateProcessAssumptions = { baseBytes: 33e6, leaseMs: 2000, watchMs: 450_000 }
 
 export interface Side {
   readonly processes: number
@@ -31,30 +31,30 @@ export interface Side {
 
 interface CostComparison {
   readonly manager: Side
-  readonly resident: Side
+  readonly separate: Side
 }
 
-export function compareWithResident(
-  { operators, process, beside }: ManagerReport,
+export function compareWithSeparateProcesses(
+  { operators, process, coLocated }: ManagerReport,
   overMs: number,
-  { baseBytes, leaseMs, watchMs }: ResidentAssumptions = usualResident,
+  { baseBytes, leaseMs, watchMs }: SeparateProcessAssumptions = defaultSeparateProcess,
 ): CostComparison {
   const passed = Math.max(process.sampledAt - process.since, 1)
   const sum = (of: (cost: (typeof operators)[number]['cost']) => number): number =>
     operators.reduce((total, { cost }) => total + of(cost), 0)
   // Like with like: the other side has no embedded cluster in its processes.
-  const neighbour = beside?.bytes ?? 0
+  const coLocatedBytes = coLocated?.bytes ?? 0
   const bytes = sum(({ aloneBytes }) => baseBytes + aloneBytes)
   const atRest = sum(({ aloneWatches }) => overMs / leaseMs + (aloneWatches * overMs) / watchMs)
   return {
     manager: {
       processes: 1,
-      bytes: Math.max(process.bytes - neighbour, 0),
-      gbSeconds: Math.max((process.gbSeconds * overMs) / passed - (neighbour / 1e9) * (overMs / 1000), 0),
+      bytes: Math.max(process.bytes - coLocatedBytes, 0),
+      gbSeconds: Math.max((process.gbSeconds * overMs) / passed - (coLocatedBytes / 1e9) * (overMs / 1000), 0),
       watches: process.watches,
       requests: Math.round((process.requests * overMs) / passed),
     },
-    resident: {
+    separate: {
       processes: operators.length,
       bytes,
       gbSeconds: (bytes / 1e9) * (overMs / 1000),

@@ -52,7 +52,7 @@ export const gauges: readonly Gauge[] = [
     type: 'gauge',
     labels: ['controller'],
     help: 'Maximum concurrent reconciles.',
-    samples: each(({ places }) => places, byController),
+    samples: each(({ concurrency }) => concurrency, byController),
   },
   {
     name: 'workqueue_unfinished_work_seconds',
@@ -83,11 +83,11 @@ export const gauges: readonly Gauge[] = [
     samples: ({ isReady }) => [[{}, isReady ? 1 : 0]],
   },
   {
-    name: 'muster_operator_stand',
+    name: 'muster_assignment_state',
     type: 'gauge',
-    labels: ['operator', 'stand'],
+    labels: ['operator', 'state'],
     help: 'The state of each assigned operator; failed: it cannot be started.',
-    samples: ({ posts = [] }) => posts.map(({ name, stand }) => [{ operator: name, stand }, 1]),
+    samples: ({ assignments = [] }) => assignments.map(({ name, state }) => [{ operator: name, state }, 1]),
   },
   {
     name: 'muster_lane_held',

@@ -61,7 +61,7 @@ describe('health', () => {
 describe('a manager of several operators', () => {
   it('is ready, with a warning, while one operator or one other cluster is not', () => {
     const elsewhere = [['edge', [informer({ state: 'stale', since: 0, reason: 'no answer' })]]] as const
-    const some = healthReport({ ...calm, elsewhere, standing: 2, failed: [['a', 'no such file']] })
+    const some = healthReport({ ...calm, elsewhere, started: 2, failed: [['a', 'no such file']] })
     expect(some).toMatchObject({
       isReady: true,
       problems: [],

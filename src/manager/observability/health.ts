@@ -44,7 +44,7 @@ export interface HealthInput {
   /** Operators that failed to start, and why: if all of them fail, the manager is not ready. @default none */
   readonly failed?: readonly (readonly [operator: string, why: string])[]
   /** Number of started operators. @default 0 */
-  readonly standing?: number
+  readonly started?: number
   /** Operators in quarantine, one line each. @default none */
   readonly quarantined?: readonly string[]
   /** Why the latest configuration is not in force. @default it is */
@@ -74,7 +74,7 @@ export interface HealthReport {
 }
 
 export function healthReport(input: HealthInput, options: HealthOptions = defaultHealth): HealthReport {
-  const { now, informers, elsewhere = [], starting = [], failed = [], standing = 0, runs, turnAt } = input
+  const { now, informers, elsewhere = [], starting = [], failed = [], started = 0, runs, turnAt } = input
   const { staleMs, stuckMs, blockedMs } = options
   const isAlive = now - turnAt <= blockedMs
   const unstarted = failed.map(([operator, why]) => `${operator} cannot be started: ${why}`)
@@ -85,8 +85,8 @@ export function healthReport(input: HealthInput, options: HealthOptions = defaul
     check('configuration', [], input.configuration === undefined ? [] : [input.configuration]),
     check(
       'operators',
-      [...starting.map((operator) => `${operator} is being started`), ...(standing === 0 ? unstarted : [])],
-      standing === 0 ? [] : unstarted,
+      [...starting.map((operator) => `${operator} is being started`), ...(started === 0 ? unstarted : [])],
+      started === 0 ? [] : unstarted,
     ),
     check('quarantine', [], input.quarantined),
     check('caches', behindIn(informers)),

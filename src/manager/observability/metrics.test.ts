@@ -104,7 +104,7 @@ describe('metrics', () => {
       waiting: 3,
       running: 1,
       runs: [{ key: 'k', since: -5000 }],
-      places: 8,
+      concurrency: 8,
       later: 0,
       isPaused: false,
       heldBy: 'allowance' as const,
@@ -114,7 +114,7 @@ describe('metrics', () => {
       lanes: new Map([['cache', lane]]),
       informers: [],
       leases,
-      posts: [{ name: 'late', stand: 'failed' }],
+      assignments: [{ name: 'late', state: 'failed' }],
     })
     const lines = createMetrics().render(report).split('\n')
     for (const line of [
@@ -124,7 +124,7 @@ describe('metrics', () => {
       'workqueue_longest_running_processor_seconds{name="cache",controller="cache"} 5',
       'leader_election_master_status{name="muster"} 1',
       'muster_lane_held{operator="cache",gate="allowance"} 1',
-      'muster_operator_stand{operator="late",stand="failed"} 1',
+      'muster_assignment_state{operator="late",state="failed"} 1',
       'muster_cost_writes_total{operator="cache"} 2',
       'muster_ready 1',
     ])
@@ -183,8 +183,8 @@ interface Scene {
 
 interface Closing {
   readonly gates?: Partial<GateOptions>
-  /** Places of all. @default 4 */
-  readonly places?: number
+  /** The concurrency of all lanes together. @default 4 */
+  readonly concurrency?: number
   readonly close?: (scene: Scene) => void | Promise<void>
 }
 
@@ -211,15 +211,15 @@ const closings: Readonly<Record<Gate, Closing>> = {
   debounce: { gates: { debounce: { quietMs: 500, maxMs: 2000 } } },
   allowance: { gates: { allowance: { perMinute: 1, burst: 1 } }, close: ({ lane }) => lane.spend(1) },
   concurrency: { gates: { concurrency: 1 }, close: ({ lane }) => lane.add('lasting') },
-  share: { places: 1, close: ({ other }) => other.add('lasting') },
+  share: { concurrency: 1, close: ({ other }) => other.add('lasting') },
 }
 
 describe('a closed gate', () => {
   it.each(gateOrder)('is in the metrics by its name, from the lane it holds, until it opens: %s', async (gate) => {
-    const { gates, places = 4, close } = closings[gate]
+    const { gates, concurrency = 4, close } = closings[gate]
     const clock = virtualClock()
     const metrics = createMetrics()
-    const scheduler = createScheduler({ clock, concurrency: places, observer: metrics })
+    const scheduler = createScheduler({ clock, concurrency, observer: metrics })
     const run = (key: string): Promise<void> => (key === 'lasting' ? clock.sleep(4000) : Promise.resolve())
     const lane = scheduler.openLane('held', { ...defaultGates, ...gates })
     const other = scheduler.openLane('other', defaultGates)

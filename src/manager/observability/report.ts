@@ -20,14 +20,14 @@ export interface ManagerReport {
   readonly informers: readonly InformerSummary[]
   readonly leases: readonly LeaseReport[]
   /** All assignments, started or not. */
-  readonly posts?: readonly PostReport[]
+  readonly assignments?: readonly AssignmentReport[]
   readonly process: ProcessCost
   readonly configuration?: ConfigurationReport
   /** What else runs in this process, and counts in its cost. */
-  readonly beside?: ProcessNeighbour
+  readonly coLocated?: CoLocatedWorkload
 }
 
-export interface ProcessNeighbour {
+export interface CoLocatedWorkload {
   /** `an embedded cluster` */
   readonly name: string
   /** Its memory when the manager started; comparisons leave it out. */
@@ -60,7 +60,7 @@ export interface OperatorReport {
   /** Keys that are due later. */
   readonly later: number
   /** The operator's concurrency. */
-  readonly places: number
+  readonly concurrency: number
   readonly heldBy: LaneState['heldBy']
   /** Recent reconciles that changed something or failed, newest first. */
   readonly recentRuns: readonly RunSummary[]
@@ -123,11 +123,11 @@ export interface InformerSummary {
   readonly consumers: number
 }
 
-export interface PostReport {
+export interface AssignmentReport {
   /** As in `operators`, once it is started. */
   readonly name: string
   /** `failed`: its start failed and is retried; `elsewhere`: another replica runs it. */
-  readonly stand: 'starting' | 'standing' | 'ending' | 'failed' | 'elsewhere'
+  readonly state: 'starting' | 'active' | 'stopping' | 'failed' | 'elsewhere'
 }
 
 export interface ConfigurationReport {

@@ -154,7 +154,7 @@ afterAll(async () => {
 
 describe('fifty operators', () => {
   it('all run, with their own gates', async () => {
-    expect(runtime.posts()).toHaveLength(count)
+    expect(runtime.assignments()).toHaveLength(count)
     const { items } = await cluster.client.list(ConfigMap, { namespace: 'default' })
     const made = items.filter(({ metadata }) => metadata.ownerReferences?.length)
     // All but the one that is paused and the five that have nothing to do yet.
@@ -345,7 +345,7 @@ describe('fifty operators', () => {
     const all = Array.from({ length: 10 }, (_, index) => 30 + index)
     const sizes = async (): Promise<ReadonlySet<string | undefined>> =>
       new Set(await Promise.all(all.map((index) => sizeIn(`a-${index}`))))
-    const isPaused = (): readonly boolean[] => runtime.posts().map(({ lane }) => lane!.isPaused)
+    const isPaused = (): readonly boolean[] => runtime.assignments().map(({ lane }) => lane!.isPaused)
     const before = ledgers.length
     await runtime.reconfigure({ ...settingsWith({ 'small-4': {}, 'small-1': {} }), paused: true })
     for (const index of all) await resize(index, 40)

@@ -121,9 +121,9 @@ describe('a manager service', () => {
       await client.patch(ConfigMap, name, { data: { 'muster.yaml': text } }, { type: 'merge' })
     await put('operators: { things: { gates: { debuonce: 1s } } }')
     await until(() => said(lines, 'operators.things.gates.debuonce'))
-    expect(service.runtime.posts()).toMatchObject([{ id: 'things', stand: 'standing' }])
+    expect(service.runtime.assignments()).toMatchObject([{ id: 'things', state: 'active' }])
     await put('operators: { things: { paused: true } }')
-    await until(() => service.runtime.posts()[0]?.lane?.isPaused === true)
+    await until(() => service.runtime.assignments()[0]?.lane?.isPaused === true)
     expect(said(lines, 'operators.things.paused')).toBe(true)
   })
 

@@ -12,7 +12,7 @@ import { isMusterError } from '../../kube/muster-error.ts'
 import { createLogBuffer } from '../logging/log-buffer.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { Live } from '../../operator/live.ts'
-import { createActivity, type Standing } from '../observability/activity.ts'
+import { createActivity, type ActivityInput } from '../observability/activity.ts'
 import { configMapSource } from '../config/config-map-source.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { fileSource } from '../config/file-source.ts'
@@ -31,7 +31,7 @@ import { createRunMeter, loopMs } from '../run/run-meter.ts'
 import { keepSmall } from '../memory/memory-at-rest.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import { processUsage } from '../observability/process-usage.ts'
-import type { ManagerCondition, ManagerReport, ProcessNeighbour } from '../observability/report.ts'
+import type { ManagerCondition, ManagerReport, CoLocatedWorkload } from '../observability/report.ts'
 import type { LaneObserver, LaneState } from '../schedule/lane.ts'
 import { startStatusServer, type StatusServerOptions } from '../observability/status-server.ts'
 import { createTracing, type Tracing, tracingSettings } from '../observability/tracing.ts'
@@ -74,7 +74,7 @@ export interface ManagerServiceOptions {
   /** Live calls of operators. @default real ones */
   readonly live?: (client: Client) => Live
   /** What else runs in this process: `an embedded cluster`. */
-  readonly beside?: ProcessNeighbour
+  readonly coLocated?: CoLocatedWorkload
   /** The loopback port of the status server, if no other program has taken it. @default a free one */
   readonly statusPort?: number | undefined
   /** Files of the console. @default no console */
@@ -257,7 +257,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   }
   follow(configuration.current)
 
-  const standing = (): Standing => {
+  const activityInput = (): ActivityInput => {
     // Once for all consumers: it counts the cached objects.
     const informerReports = runtime.clusters.reports()
     const condition = reports?.condition()
@@ -275,13 +275,13 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
       health: whole(runtime.health(informerReports, unmet(condition))),
       configuration: reports?.report(),
       leases: runtime.leases(),
-      posts: runtime.posts().map(({ id, stand }) => ({ name: id, stand })),
+      assignments: runtime.assignments().map(({ id, state }) => ({ name: id, state })),
       replica: identity,
-      ...(options.beside !== undefined && { beside: options.beside }),
+      ...(options.coLocated !== undefined && { coLocated: options.coLocated }),
     }
   }
-  const report = (): ManagerReport => activity.report(standing())
-  const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
+  const report = (): ManagerReport => activity.report(activityInput())
+  const sampling = repeating(clock, sampleMs, () => activity.sample(activityInput()))
   endings.add(() => sampling.cancel())
   // Only with the real clock: virtual time jumps between two timers.
   if (clock === systemClock) {

@@ -141,7 +141,7 @@ describe('a runtime with a quarantined operator', () => {
     const runtime = start(settingsOf())
     await home.clock.advance(1000)
     const paused = (): readonly string[] =>
-      runtime.posts().flatMap(({ id, lane }) => (lane?.isPaused === true ? [id] : []))
+      runtime.assignments().flatMap(({ id, lane }) => (lane?.isPaused === true ? [id] : []))
     expect(paused()).toEqual([])
     const changing = runtime.reconfigure(settingsOf({ operators: { sane: { paused: true } } }))
     expect(paused()).toEqual(['sane'])
@@ -206,9 +206,9 @@ describe('a runtime with a quarantined operator', () => {
     await home.client.patch(ConfigMap, at, { data: { [key]: null } }, { type: 'merge' })
     await home.clock.advance(60_000)
     expect(loads).toContain('mad inline')
-    expect(runtime.posts().map(({ id, stand }) => [id, stand])).toEqual([
-      ['mad', 'standing'],
-      ['sane', 'standing'],
+    expect(runtime.assignments().map(({ id, state }) => [id, state])).toEqual([
+      ['mad', 'active'],
+      ['sane', 'active'],
     ])
     await end(runtime)
   })

@@ -116,14 +116,14 @@ describe('a runtime', () => {
     const runtime = start(settingsOf({ operators: { berry: { paused: true }, cherry: { enabled: false } } }))
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    expect(runtime.posts().map(({ id, stand, lane }) => [id, stand, lane?.isPaused])).toEqual([
-      ['apple', 'standing', false],
-      ['berry', 'standing', true],
+    expect(runtime.assignments().map(({ id, state, lane }) => [id, state, lane?.isPaused])).toEqual([
+      ['apple', 'active', false],
+      ['berry', 'active', true],
     ])
     await until(runtime.reconfigure(settingsOf({ operators: { apple: { enabled: false } } })))
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1', 'default/one-berry=1', 'default/one-cherry=1'])
-    expect(runtime.posts().map(({ id }) => id)).toEqual(['berry', 'cherry'])
+    expect(runtime.assignments().map(({ id }) => id)).toEqual(['berry', 'cherry'])
     await until(runtime.stop())
     await create(cherry, 'late')
     await advance(60_000)
@@ -166,7 +166,7 @@ describe('a runtime', () => {
     await create(apple)
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    expect(second.posts()[0]).toMatchObject({ stand: 'standing', lane: { isPaused: true } })
+    expect(second.assignments()[0]).toMatchObject({ state: 'active', lane: { isPaused: true } })
     expect(second.clusters.local.cache.report().every(({ freshness }) => freshness.state === 'synced')).toBe(true)
     await until(first.stop())
     await create(apple, 'two')
@@ -186,7 +186,7 @@ describe('a runtime', () => {
       replicas.map((replica) => [...replica.manager.lanes().keys()].toSorted())
     const [mine = [], others = []] = hosted()
     expect([...mine, ...others].toSorted()).toEqual(['apple', 'berry', 'cherry'])
-    expect(replicas[0]!.posts().filter(({ stand }) => stand === 'elsewhere')).toHaveLength(others.length)
+    expect(replicas[0]!.assignments().filter(({ state }) => state === 'elsewhere')).toHaveLength(others.length)
     for (const operator of all) await create(operator)
     await advance(1000)
     expect(await made()).toHaveLength(3)
@@ -286,7 +286,7 @@ describe('a runtime', () => {
     await edge.client.create(apple.own, far as unknown as UntypedObject)
     await advance(1000)
     expect(await made()).toEqual(['default/one-apple=1'])
-    expect(runtime.posts().find(({ id }) => id === 'apple@edge')).toMatchObject({ stand: 'failed' })
+    expect(runtime.assignments().find(({ id }) => id === 'apple@edge')).toMatchObject({ state: 'failed' })
     isReachable = true
     await advance(5000)
     expect(await made(edge)).toEqual(['default/far-apple=1'])

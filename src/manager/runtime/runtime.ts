@@ -41,7 +41,7 @@ import { createEndings, type Endings } from './shutdown-stack.ts'
 import { createAssignedWebhooks, type AssignedWebhooks } from './assigned-webhooks.ts'
 import { filterAssignments } from './assignment-filter.ts'
 import { isSameAssignment, type Assignment, assignmentsOf } from './assignment.ts'
-import { createSupervisor, type Stand } from './supervisor.ts'
+import { createSupervisor, type AssignmentState } from './supervisor.ts'
 import { messageText } from '../config/message-text.ts'
 import { shareLoads } from './shared-loads.ts'
 import { untilAborted } from './until-aborted.ts'
@@ -77,7 +77,7 @@ export interface Runtime {
   /** Applies new settings. Those that cannot change in a running process keep their values: see `changesBetween`. */
   reconfigure(settings: Settings): Promise<void>
   /** All assignments and their states. */
-  posts(): readonly AssignedOperator[]
+  assignments(): readonly AssignedOperator[]
   readonly isLeader: boolean
   leases(): readonly LeaseReport[]
   /** From these informer reports, or new ones. `configuration`: why the latest configuration is not in force. */
@@ -92,7 +92,7 @@ export interface AssignedOperator {
   readonly id: string
   readonly operator: string
   /** `elsewhere`: another replica runs it. */
-  readonly stand: Stand | 'elsewhere'
+  readonly state: AssignmentState | 'elsewhere'
   readonly lane: LaneState | undefined
 }
 
@@ -153,8 +153,8 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const supervisor = createSupervisor<Assignment, Endings>({
     clock,
     start,
-    async end(id, standing) {
-      await standing.close()
+    async end(id, started) {
+      await started.close()
       log({ msg: 'Operator stopped', operator: id })
     },
     isSame: isSameAssignment,
@@ -176,14 +176,14 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     createSupervisor<Assignment, Endings>({
       clock,
       start: async (_, assignment, signal) => await serveWebhooks(assignment, assignedWebhooks, signal),
-      async end(id, standing) {
+      async end(id, started) {
         // While the assignment is in the settings, another replica runs it and API servers call its webhooks: a
         // stopping replica keeps the registration. An unreachable cluster must not block the stop.
         if (!isStopped && !assignmentsOf(settings).has(id))
           await untilAborted(assignedWebhooks.drop(id), stopping.signal).catch((error: unknown) => {
             if (!isStopped) throw error
           })
-        await standing.close()
+        await started.close()
       },
       isSame: isSameAssignment,
       adjust: () => undefined,
@@ -437,13 +437,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       pauseAtOnce()
       await settle()
     },
-    posts() {
-      const { stands } = supervisor
+    assignments() {
+      const { states } = supervisor
       const lanes = manager.lanes()
       return [...assignmentsOf(settings).values()].map(({ id, operator }) => ({
         id,
         operator,
-        stand: stands.get(id) ?? 'elsewhere',
+        state: states.get(id) ?? 'elsewhere',
         lane: lanes.get(id),
       }))
     },
@@ -461,9 +461,9 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       ]
     },
     health(reports = clusters.reports(), configuration) {
-      const { stands } = supervisor
+      const { states } = supervisor
       const lanes = manager.lanes()
-      const starting = [...stands].filter(([id, stand]) => stand === 'starting' && !lanes.has(id)).map(([id]) => id)
+      const starting = [...states].filter(([id, state]) => state === 'starting' && !lanes.has(id)).map(([id]) => id)
       // Operators that are added later do not make the manager unready.
       wasUp ||= starting.length === 0
       return healthReport(
@@ -472,7 +472,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
           informers: reports.flatMap(([name, informers]) => (name === localCluster ? informers : [])),
           elsewhere: reports.filter(([name]) => name !== localCluster),
           starting: wasUp ? [] : starting,
-          standing: [...stands.values()].filter((stand) => stand !== 'failed').length,
+          started: [...states.values()].filter((state) => state !== 'failed').length,
           failed: [...supervisor.failures].map(([id, error]) => [id, messageText(error)]),
           quarantined: [...filtered.isolated().values()].map(describeFinding),
           configuration,

@@ -12,7 +12,7 @@ interface Desired {
 interface Played {
   readonly clock: VirtualClock
   readonly supervisor: Supervisor<Desired>
-  readonly standing: Map<string, Desired>
+  readonly active: Map<string, Desired>
   readonly problems: string[]
   readonly starts: string[]
   /** Whose starts fail. */
@@ -21,7 +21,7 @@ interface Played {
 
 function play(takesMs = 0): Played {
   const clock = virtualClock()
-  const standing = new Map<string, Desired>()
+  const active = new Map<string, Desired>()
   const problems: string[] = []
   const starts: string[] = []
   const broken = new Set<string>()
@@ -31,31 +31,31 @@ function play(takesMs = 0): Played {
       starts.push(`${name}${desired.version}`)
       if (takesMs > 0) await clock.sleep(takesMs, signal)
       if (broken.has(name)) throw new Error(`${name} is broken`)
-      expect(standing.has(name)).toBe(false)
-      standing.set(name, desired)
+      expect(active.has(name)).toBe(false)
+      active.set(name, desired)
       return { name, desired }
     },
     async end(name) {
       if (takesMs > 0) await clock.sleep(takesMs)
-      standing.delete(name)
+      active.delete(name)
     },
     isSame: (before, after) => before.version === after.version,
-    adjust(name, stands, after) {
+    adjust(name, running, after) {
       if (broken.has(name)) throw new Error(`${name} cannot be changed`)
-      expect(stands.desired.version).toEqual(after.version)
-      stands.desired = after
-      standing.set(stands.name, after)
+      expect(running.desired.version).toEqual(after.version)
+      running.desired = after
+      active.set(running.name, after)
     },
     onProblem: (name, error, retryMs) => void problems.push(`${name} ${(error as Error).message} ${retryMs}`),
   })
-  return { clock, supervisor, standing, problems, starts, broken }
+  return { clock, supervisor, active, problems, starts, broken }
 }
 
 const desired = (version: number, setting = 0): Desired => ({ version, setting })
 
 describe('a supervisor', () => {
   it('starts new names, ends removed ones, and adjusts what can change without a restart', async () => {
-    const { clock, supervisor, standing, starts } = play()
+    const { clock, supervisor, active, starts } = play()
     await supervisor.setDesired(
       new Map([
         ['a', desired(1)],
@@ -63,7 +63,7 @@ describe('a supervisor', () => {
       ]),
     )
     await clock.advance(0)
-    expect([...standing]).toEqual([
+    expect([...active]).toEqual([
       ['a', desired(1)],
       ['b', desired(1)],
     ])
@@ -74,12 +74,12 @@ describe('a supervisor', () => {
       ]),
     )
     await clock.advance(0)
-    expect(Object.fromEntries(standing)).toEqual({ a: desired(1, 5), c: desired(1) })
+    expect(Object.fromEntries(active)).toEqual({ a: desired(1, 5), c: desired(1) })
     expect(starts).toEqual(['a1', 'b1', 'c1'])
   })
 
   it('retries failed starts later, without delaying other names', async () => {
-    const { clock, supervisor, standing, problems, broken } = play()
+    const { clock, supervisor, active, problems, broken } = play()
     broken.add('bad')
     await supervisor.setDesired(
       new Map([
@@ -88,58 +88,58 @@ describe('a supervisor', () => {
       ]),
     )
     await clock.advance(3500)
-    expect([...standing.keys()]).toEqual(['good'])
+    expect([...active.keys()]).toEqual(['good'])
     expect(problems).toEqual(['bad bad is broken 1000', 'bad bad is broken 2000', 'bad bad is broken 4000'])
-    expect(supervisor.stands.get('bad')).toBe('failed')
+    expect(supervisor.states.get('bad')).toBe('failed')
     broken.clear()
     await clock.advance(4000)
-    expect(new Set(standing.keys())).toEqual(new Set(['good', 'bad']))
+    expect(new Set(active.keys())).toEqual(new Set(['good', 'bad']))
   })
 
   it('does not wait for the next retry when the desired state changes', async () => {
-    const { clock, supervisor, standing, broken } = play()
+    const { clock, supervisor, active, broken } = play()
     broken.add('a')
     await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(0)
     broken.clear()
     await supervisor.setDesired(new Map([['a', desired(2)]]))
     await clock.advance(0)
-    expect(standing.get('a')).toEqual(desired(2))
+    expect(active.get('a')).toEqual(desired(2))
   })
 
   it('cancels a start that is no longer desired', async () => {
-    const { clock, supervisor, standing, problems } = play(60_000)
+    const { clock, supervisor, active, problems } = play(60_000)
     await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(10)
     const gone = supervisor.setDesired(new Map())
     await clock.advance(10)
     await gone
-    expect([...standing, ...problems]).toEqual([])
-    expect([...supervisor.stands]).toEqual([])
+    expect([...active, ...problems]).toEqual([])
+    expect([...supervisor.states]).toEqual([])
   })
 
   it('finishes a start that is still desired, and adjusts it afterwards', async () => {
-    const { clock, supervisor, standing, starts } = play(100)
+    const { clock, supervisor, active, starts } = play(100)
     await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(60)
     await supervisor.setDesired(new Map([['a', desired(1, 7)]]))
     await clock.advance(60)
-    expect([starts, standing.get('a')]).toEqual([['a1'], desired(1, 7)])
+    expect([starts, active.get('a')]).toEqual([['a1'], desired(1, 7)])
   })
 
   it('starts a cancelled name again when the same state is desired again', async () => {
-    const { clock, supervisor, standing } = play(100)
+    const { clock, supervisor, active } = play(100)
     const wanted = new Map([['a', desired(1)]])
     await supervisor.setDesired(wanted)
     await clock.advance(10)
     void supervisor.setDesired(new Map())
     void supervisor.setDesired(wanted)
     await clock.advance(1000)
-    expect(standing.get('a')).toEqual(desired(1))
+    expect(active.get('a')).toEqual(desired(1))
   })
 
   it('continues after a failed adjustment', async () => {
-    const { clock, supervisor, standing, problems, broken } = play()
+    const { clock, supervisor, active, problems, broken } = play()
     await supervisor.setDesired(new Map([['a', desired(1)]]))
     await clock.advance(0)
     broken.add('a')
@@ -149,7 +149,7 @@ describe('a supervisor', () => {
     broken.clear()
     await supervisor.setDesired(new Map([['a', desired(1, 2)]]))
     await clock.advance(0)
-    expect(standing.get('a')).toEqual(desired(1, 2))
+    expect(active.get('a')).toEqual(desired(1, 2))
   })
 
   it('starts nothing after it was stopped, not even failed names', async () => {
@@ -167,21 +167,21 @@ describe('a supervisor', () => {
     const wishes = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.record({ version: fc.nat(2), setting: fc.nat(2) }))
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(wishes, fc.nat(30), fc.boolean())), fc.nat(20), async (list, takesMs) => {
-        const { clock, supervisor, standing, broken } = play(takesMs)
+        const { clock, supervisor, active, broken } = play(takesMs)
         for (const [wanted, waitMs, isBroken] of list) {
           // Who stands can be changed here; that it can fail is another law.
-          if (isBroken && !standing.has('b')) broken.add('b')
+          if (isBroken && !active.has('b')) broken.add('b')
           else broken.delete('b')
           void supervisor.setDesired(new Map(Object.entries(wanted)))
           await clock.advance(waitMs)
         }
         broken.clear()
         await clock.advance(200_000)
-        expect(Object.fromEntries(standing)).toEqual({ ...list.at(-1)?.[0] })
+        expect(Object.fromEntries(active)).toEqual({ ...list.at(-1)?.[0] })
         const stopped = supervisor.stop()
         await clock.advance(1000)
         await stopped
-        expect(standing.size).toBe(0)
+        expect(active.size).toBe(0)
       }),
       { numRuns: 200 },
     )

@@ -18,7 +18,7 @@ interface SupervisorOptions<Desired, Running> {
   onProblem(name: string, error: unknown, retryMs: number | undefined): void
 }
 
-export type Stand = 'starting' | 'standing' | 'ending' | 'failed'
+export type AssignmentState = 'starting' | 'active' | 'stopping' | 'failed'
 
 export interface Supervisor<Desired> {
   /**
@@ -26,7 +26,7 @@ export interface Supervisor<Desired> {
    * progress.
    */
   setDesired(target: ReadonlyMap<string, Desired>): Promise<void>
-  readonly stands: ReadonlyMap<string, Stand>
+  readonly states: ReadonlyMap<string, AssignmentState>
   /** Failed starts, and why. */
   readonly failures: ReadonlyMap<string, unknown>
   /** Resolves when every start has succeeded or failed at least once. */
@@ -36,7 +36,7 @@ export interface Supervisor<Desired> {
 }
 
 interface Entry<Desired, Running> {
-  stand: Stand | undefined
+  state: AssignmentState | undefined
   /** The desired state that it was last started with. */
   as: Desired | undefined
   running: Running | undefined
@@ -64,7 +64,7 @@ export function createSupervisor<Desired, Running extends object>(
     let entry = entries.get(name)
     if (!entry) {
       entry = {
-        stand: undefined,
+        state: undefined,
         as: undefined,
         running: undefined,
         failures: 0,
@@ -82,7 +82,7 @@ export function createSupervisor<Desired, Running extends object>(
     const { running } = entry
     if (!running) return
     entry.running = undefined
-    entry.stand = 'ending'
+    entry.state = 'stopping'
     try {
       await options.end(name, running)
     } catch (error) {
@@ -92,12 +92,12 @@ export function createSupervisor<Desired, Running extends object>(
 
   async function start(name: string, entry: Entry<Desired, Running>, target: Desired): Promise<void> {
     const starting = new AbortController()
-    Object.assign(entry, { stand: 'starting', as: target, starting })
+    Object.assign(entry, { state: 'starting', as: target, starting })
     try {
       entry.running = await options.start(name, target, starting.signal)
-      Object.assign(entry, { stand: 'standing', failures: 0 })
+      Object.assign(entry, { state: 'active', failures: 0 })
     } catch (error) {
-      entry.stand = 'failed'
+      entry.state = 'failed'
       entry.failure = error
       if (starting.signal.aborted) {
         // The start did not fail, and the name may be desired again.
@@ -131,7 +131,7 @@ export function createSupervisor<Desired, Running extends object>(
       else await end(name, entry)
       entry.as = target
     }
-    const isWaiting = entry.stand === 'failed' && entry.as !== undefined && isDesiredAs(name, entry.as)
+    const isWaiting = entry.state === 'failed' && entry.as !== undefined && isDesiredAs(name, entry.as)
     if (!entry.running && !isWaiting) {
       entry.retry?.cancel()
       const now = desired.get(name)
@@ -170,11 +170,11 @@ export function createSupervisor<Desired, Running extends object>(
       for (const name of target.keys()) void converge(name)
       await Promise.all(leaving.map(converge))
     },
-    get stands() {
-      return new Map([...entries].flatMap(([name, { stand }]) => (stand ? [[name, stand] as const] : [])))
+    get states() {
+      return new Map([...entries].flatMap(([name, { state }]) => (state ? [[name, state] as const] : [])))
     },
     get failures() {
-      const failed = [...entries].filter(([, { stand }]) => stand === 'failed')
+      const failed = [...entries].filter(([, { state }]) => state === 'failed')
       return new Map(failed.map(([name, { failure }]) => [name, failure]))
     },
     async settled() {

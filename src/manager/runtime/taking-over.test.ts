@@ -1,4 +1,4 @@
-/** Residents on machines that are killed: who takes over what, how soon, and that nothing is written twice. */
+/** Managers on machines that are killed: who takes over what, how soon, and that nothing is written twice. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { crds } from '../../../test/embedded.ts'
 import { createMachineRoom, type Machine, type MachineRoom } from '../../../test/failing-machines.ts'

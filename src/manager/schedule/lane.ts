@@ -60,7 +60,7 @@ export interface LaneState {
   /** The reconciles in progress, and since when. */
   readonly runs: readonly { readonly key: string; readonly since: number }[]
   /** The operator's concurrency. */
-  readonly places: number
+  readonly concurrency: number
   readonly later: number
   readonly isPaused: boolean
   /** Another replica holds the lease, and no administrator has paused it. @default false */
@@ -210,7 +210,7 @@ export class Lane implements SchedulerLane {
       waiting: items.length,
       running: running.size,
       runs: [...running].map(([key, since]) => ({ key, since })),
-      places: gates.concurrency,
+      concurrency: gates.concurrency,
       later: this.#later.size,
       isPaused: closed.pause || closed.standby,
       isStandby: closed.standby && !closed.pause,

@@ -92,7 +92,7 @@ describe('a scheduler', () => {
     lane.add('k')
     lane.add('k', 'retry')
     await clock.advance(60)
-    expect(lane.state()).toMatchObject({ running: 1, places: 8, runs: [{ key: 'k', since: 50 }] })
+    expect(lane.state()).toMatchObject({ running: 1, concurrency: 8, runs: [{ key: 'k', since: 50 }] })
     await clock.advance(100)
     expect(heard).toEqual([
       ['added', 'a', 'change', true],
@@ -200,7 +200,7 @@ describe('a scheduler', () => {
     takesMs = 10
     slow.add('k')
     await clock.advance(3999)
-    // Three places are taken, and the fourth is kept, but not for it.
+    // Three runs are in progress, and the fourth is kept, but not for it.
     expect(begun.map((at) => at - start)).toEqual([0])
     await clock.advance(8001)
     expect(begun.map((at) => at - start)).toEqual([0, 34_000])
