@@ -2,7 +2,7 @@
 import type { StatusReport } from '../../operator/controller.ts'
 import type { ComponentStatus, DataScienceClusterObject } from './data-science-cluster.ts'
 import type { FacadeReportInput } from './facade-controller.ts'
-import { isAtRest, type WishReport } from './wish-report.ts'
+import { isAtRest, type DesiredComponentReport } from './desired-component-report.ts'
 
 /** Condition types with letters in upper case that the name of the component does not show. */
 const words: Readonly<Record<string, string>> = {
@@ -33,14 +33,14 @@ export function dataScienceClusterReport({
     reason: isReady ? 'Ready' : worst.reason,
     message: isReady ? 'All components are ready.' : summaryOf(pending, worst),
   }
-  const byAlias = <T>(value: (report: WishReport) => T): Readonly<Record<string, T>> =>
-    Object.fromEntries(reports.map((one) => [one.wish.alias, value(one)]))
+  const byAlias = <T>(value: (report: DesiredComponentReport) => T): Readonly<Record<string, T>> =>
+    Object.fromEntries(reports.map((one) => [one.desired.alias, value(one)]))
   return {
     phase: isReady ? 'Ready' : 'Not Ready',
     components: byAlias(componentStatus),
     installedComponents: byAlias(({ report }) => report?.version !== undefined),
     conditions: [
-      ...reports.map((one) => ({ type: `${typeOf(one.wish.alias)}Ready`, ...componentCondition(one) })),
+      ...reports.map((one) => ({ type: `${typeOf(one.desired.alias)}Ready`, ...componentCondition(one) })),
       { type: 'ComponentsReady', ...summary },
       { type: 'Ready', ...summary },
     ],
@@ -48,7 +48,7 @@ export function dataScienceClusterReport({
 }
 
 /** A removed component is not ready, and does not keep the whole from being it. */
-function componentCondition({ state, reason, message }: WishReport): {
+function componentCondition({ state, reason, message }: DesiredComponentReport): {
   readonly status: 'True' | 'False'
   readonly reason: string
   readonly message: string
@@ -58,8 +58,8 @@ function componentCondition({ state, reason, message }: WishReport): {
   return { status: state === 'Ready' || state === 'Unmanaged' ? 'True' : 'False', reason, message }
 }
 
-function componentStatus({ wish, report }: WishReport): ComponentStatus {
-  const { managementState, alias } = wish
+function componentStatus({ desired, report }: DesiredComponentReport): ComponentStatus {
+  const { managementState, alias } = desired
   const version = report?.version
   return { managementState, ...(version !== undefined && { releases: [{ name: alias, version }] }) }
 }
@@ -71,7 +71,7 @@ function typeOf(alias: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-function summaryOf(pending: readonly WishReport[], { wish, message }: WishReport): string {
+function summaryOf(pending: readonly DesiredComponentReport[], { desired, message }: DesiredComponentReport): string {
   const more = pending.length > 1 ? ` (and ${pending.length - 1} more)` : ''
-  return `${wish.alias}: ${message}${more}`
+  return `${desired.alias}: ${message}${more}`
 }

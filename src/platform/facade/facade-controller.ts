@@ -14,15 +14,21 @@ import { Platform, type PlatformObject } from '../components/platform.ts'
 import {
   type ComponentNames,
   componentNames,
-  type FacadeWishes,
+  type FacadeDesiredState,
   platformFields,
-  soundWishes,
-} from './component-wish.ts'
-import { acceptedCondition, leavingComponents, overriddenFields, type WishReport, wishReports } from './wish-report.ts'
+  validDesiredState,
+} from './desired-component.ts'
+import {
+  acceptedCondition,
+  leavingComponents,
+  overriddenFields,
+  type DesiredComponentReport,
+  desiredComponentReports,
+} from './desired-component-report.ts'
 
 export interface FacadeReportInput<CR extends Named> {
   readonly cr: CR
-  readonly reports: readonly WishReport[]
+  readonly reports: readonly DesiredComponentReport[]
   readonly platform: PlatformObject | undefined
   readonly names: ComponentNames
   readonly now: number
@@ -32,7 +38,7 @@ interface FacadeOptions<CR extends Named> {
   readonly for: TypedResource<CR>
   /** On a Component: its names in the API of the façade. */
   readonly namesAnnotation: string
-  wishes(this: void, cr: CR, names: ComponentNames): FacadeWishes
+  desiredState(this: void, cr: CR, names: ComponentNames): FacadeDesiredState
   /** Components that the status of the object names, beside those of its spec. */
   known(this: void, cr: CR, names: ComponentNames): readonly string[]
   status(this: void, input: FacadeReportInput<CR>): StatusReport<CR>
@@ -44,13 +50,13 @@ export function facadeController<CR extends Named>(options: FacadeOptions<CR>): 
   const { for: kind, namesAnnotation } = options
   const catalogue = (view: View): readonly ComponentObject[] => view.list(Component)
   const namesIn = (view: View): ComponentNames => componentNames(catalogue(view), namesAnnotation)
-  const wishesOf = (cr: CR, view: View) => soundWishes(options.wishes(cr, namesIn(view)))
+  const desiredStateOf = (cr: CR, view: View) => validDesiredState(options.desiredState(cr, namesIn(view)))
   const platform = defineDependent<CR, PlatformObject>({
     for: kind,
     kind: Platform,
     policy: 'share',
     name: () => platformAt.name,
-    fromCR: ({ cr, view }) => platformFields(wishesOf(cr, view)),
+    fromCR: ({ cr, view }) => platformFields(desiredStateOf(cr, view)),
     // Its state is mapped back below.
     health: () => ({ status: 'Current', reason: 'Written', message: 'It is written.' }),
   })
@@ -60,18 +66,18 @@ export function facadeController<CR extends Named>(options: FacadeOptions<CR>): 
     reads: [Component],
     writes: [platformAt],
     status({ cr, view, now, own, withheld }) {
-      const wishes = wishesOf(cr, view)
+      const desiredState = desiredStateOf(cr, view)
       const live = own(platform)
       const taken: readonly WithheldField[] = withheld(platform)
-      const reports = wishReports(wishes, live, taken)
+      const reports = desiredComponentReports(desiredState, live, taken)
       const report = options.status({ cr, reports, platform: live, names: namesIn(view), now })
-      const accepted = acceptedCondition(wishes.ignored, wishes.refused, overriddenFields(taken, reports))
+      const accepted = acceptedCondition(desiredState.ignored, desiredState.refused, overriddenFields(taken, reports))
       return { ...report, conditions: [accepted, ...(report.conditions ?? [])] }
     },
     finalize({ cr, view }) {
       const live = view.get(Platform, { name: platformAt.name })
       const names = [
-        ...wishesOf(cr, view).components.map(({ component }) => component),
+        ...desiredStateOf(cr, view).components.map(({ component }) => component),
         ...options.known(cr, namesIn(view)),
       ]
       const leaving = leavingComponents(names, live, catalogue(view))

@@ -2,10 +2,10 @@
 import { formatTime } from '../../kube/units/duration.ts'
 import type { StatusReport } from '../../operator/controller.ts'
 import type { ComponentReport, ComponentState, PlatformState } from '../components/platform.ts'
-import type { ComponentNames } from './component-wish.ts'
+import type { ComponentNames } from './desired-component.ts'
 import type { FacadeReportInput } from './facade-controller.ts'
 import type { KymaObject, ModuleStatus } from './kyma.ts'
-import type { WishReport } from './wish-report.ts'
+import type { DesiredComponentReport } from './desired-component-report.ts'
 
 export function kymaReport({
   cr,
@@ -32,8 +32,8 @@ export function kymaReport({
   }
 }
 
-function moduleStatus({ wish, state, message, report }: WishReport): ModuleStatus {
-  const { alias, channel } = wish
+function moduleStatus({ desired, state, message, report }: DesiredComponentReport): ModuleStatus {
+  const { alias, channel } = desired
   return {
     name: alias,
     ...(channel !== undefined && { channel }),

@@ -2,7 +2,7 @@
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { DataScienceCluster, type DataScienceClusterObject } from './data-science-cluster.ts'
 import { dataScienceClusterReport } from './data-science-cluster-report.ts'
-import type { ComponentNames, FacadeWishes } from './component-wish.ts'
+import type { ComponentNames, FacadeDesiredState } from './desired-component.ts'
 import { facadeController } from './facade-controller.ts'
 import { facadeNames } from './facade-names.ts'
 import { Kyma, type KymaObject } from './kyma.ts'
@@ -14,7 +14,7 @@ export const openDataHubOperator: Operator = defineOperator({
     facadeController({
       for: DataScienceCluster,
       namesAnnotation: 'platform.muster.dev/open-data-hub-names',
-      wishes: clusterWishes,
+      desiredState: clusterDesiredState,
       known: ({ status }, names) => Object.keys(status?.components ?? {}).map(names),
       status: dataScienceClusterReport,
     }),
@@ -27,14 +27,14 @@ export const kymaOperator: Operator = defineOperator({
     facadeController({
       for: Kyma,
       namesAnnotation: 'platform.muster.dev/kyma-names',
-      wishes: kymaWishes,
+      desiredState: kymaDesiredState,
       known: ({ status }, names) => (status?.modules ?? []).map(({ name }) => names(name)),
       status: kymaReport,
     }),
   ],
 })
 
-function clusterWishes({ spec }: DataScienceClusterObject, names: ComponentNames): FacadeWishes {
+function clusterDesiredState({ spec }: DataScienceClusterObject, names: ComponentNames): FacadeDesiredState {
   // A map has no order of its own, and a list has one.
   const entries = Object.entries(spec.components ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return {
@@ -52,7 +52,7 @@ function clusterWishes({ spec }: DataScienceClusterObject, names: ComponentNames
 }
 
 /** The channel is part of each entry: the channel of the Platform is that of components that no Kyma lists. */
-function kymaWishes({ spec }: KymaObject, names: ComponentNames): FacadeWishes {
+function kymaDesiredState({ spec }: KymaObject, names: ComponentNames): FacadeDesiredState {
   return {
     components: spec.modules.map((module) => ({
       alias: module.name,

@@ -2,20 +2,20 @@
 import { describe, expect, it } from 'vitest'
 import { mandatoryReason } from '../components/component-report.ts'
 import type { PlatformObject } from '../components/platform.ts'
-import { type ComponentWish, soundWishes } from './component-wish.ts'
+import { type DesiredComponent, validDesiredState } from './desired-component.ts'
 import { dataScienceClusterReport } from './data-science-cluster-report.ts'
-import { acceptedCondition, wishReports } from './wish-report.ts'
+import { acceptedCondition, desiredComponentReports } from './desired-component-report.ts'
 
-const wish = (alias: string, component = alias.toLowerCase()): ComponentWish => ({
+const desired = (alias: string, component = alias.toLowerCase()): DesiredComponent => ({
   alias,
   component,
   managementState: 'Managed',
 })
-const sound = (...components: readonly ComponentWish[]) => soundWishes({ components, ignored: [] })
+const sound = (...components: readonly DesiredComponent[]) => validDesiredState({ components, ignored: [] })
 
-describe('the wishes of a façade', () => {
+describe('the desired components of a façade', () => {
   it('have the names of components', () => {
-    const { components, refused } = sound(wish('keda'), wish('no_name'), wish('1st'), wish('a'.repeat(41)))
+    const { components, refused } = sound(desired('keda'), desired('no_name'), desired('1st'), desired('a'.repeat(41)))
     expect(components.map(({ alias }) => alias)).toEqual(['keda'])
     expect(refused).toEqual([
       '"no_name" is no name of a component.',
@@ -25,7 +25,7 @@ describe('the wishes of a façade', () => {
   })
 
   it('are one for each component: of twins the first counts', () => {
-    const { components, refused } = sound(wish('kueue', 'queue'), wish('Queue'))
+    const { components, refused } = sound(desired('kueue', 'queue'), desired('Queue'))
     expect(components.map(({ alias }) => alias)).toEqual(['kueue'])
     expect(refused).toEqual(['Queue and kueue are both the component queue: kueue counts.'])
     expect(acceptedCondition([], refused, [])).toEqual({
@@ -54,15 +54,15 @@ describe('the wishes of a façade', () => {
       },
       status: { observedGeneration: 1, components: [{ ...report, reason: mandatoryReason }] },
     }
-    const components = [{ ...wish('audit'), managementState: 'Removed' as const }]
-    expect(wishReports({ components, ignored: [] }, platform, [])).toMatchObject([
+    const components = [{ ...desired('audit'), managementState: 'Removed' as const }]
+    expect(desiredComponentReports({ components, ignored: [] }, platform, [])).toMatchObject([
       { state: 'Warning', reason: mandatoryReason, message: 'It is mandatory.' },
     ])
   })
 
   it('have conditions of one type each, beside those of the whole', () => {
     const reports = ['components', 'codeflare', 'odd name', 'odd_name'].map((alias) => ({
-      wish: wish(alias),
+      desired: desired(alias),
       state: 'Ready' as const,
       reason: 'Ready',
       message: '',

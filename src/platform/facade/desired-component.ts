@@ -1,9 +1,9 @@
-/** What a façade asks of the Platform, whatever its own API looks like: one wish for each component. Pure. */
+/** What a façade asks of the Platform, whatever its own API looks like: one desired component for each entry. Pure. */
 import type { DependentOverlay } from '../../operator/dependent/dependent.ts'
 import type { ComponentObject } from '../catalogue/component.ts'
 import type { ManagementState, PlatformComponent, PlatformObject } from '../components/platform.ts'
 
-export interface ComponentWish {
+export interface DesiredComponent {
   /** The name in the façade's own API. */
   readonly alias: string
   /** The name of the Component. */
@@ -14,8 +14,8 @@ export interface ComponentWish {
   readonly customResourcePolicy?: PlatformComponent['customResourcePolicy'] | undefined
 }
 
-export interface FacadeWishes {
-  readonly components: readonly ComponentWish[]
+export interface FacadeDesiredState {
+  readonly components: readonly DesiredComponent[]
   /** Upgrades with a downtime begin at once. */
   readonly skipsMaintenance?: boolean
   /** Fields that have no counterpart in the Platform. */
@@ -35,19 +35,19 @@ export function componentNames(components: readonly ComponentObject[], annotatio
   return (alias) => declared.get(alias.toLowerCase()) ?? alias.toLowerCase()
 }
 
-/** Wishes that the Platform can hold, and why it cannot hold the others. */
-export function soundWishes({
+/** The desired components that the Platform can hold, and why it cannot hold the others. */
+export function validDesiredState({
   components,
   ...rest
-}: FacadeWishes): FacadeWishes & { readonly refused: readonly string[] } {
-  const byComponent = new Map<string, ComponentWish>()
+}: FacadeDesiredState): FacadeDesiredState & { readonly refused: readonly string[] } {
+  const byComponent = new Map<string, DesiredComponent>()
   const refused: string[] = []
-  for (const wish of components) {
-    const { alias, component } = wish
+  for (const desired of components) {
+    const { alias, component } = desired
     const twin = byComponent.get(component)
     if (!isComponentName(component)) refused.push(`${JSON.stringify(alias.slice(0, 60))} is no name of a component.`)
     else if (twin) refused.push(`${alias} and ${twin.alias} are both the component ${component}: ${twin.alias} counts.`)
-    else byComponent.set(component, wish)
+    else byComponent.set(component, desired)
   }
   return { ...rest, components: [...byComponent.values()], refused }
 }
@@ -57,7 +57,7 @@ function isComponentName(name: string): boolean {
 }
 
 /** Exactly the fields that the façade owns in the Platform. */
-export function platformFields({ components, skipsMaintenance }: FacadeWishes): DependentOverlay<PlatformObject> {
+export function platformFields({ components, skipsMaintenance }: FacadeDesiredState): DependentOverlay<PlatformObject> {
   const entries = components.map(({ component, managementState, channel, version, customResourcePolicy }) => ({
     name: component,
     managementState,

@@ -1,13 +1,13 @@
-/** What became of the wishes of a façade, as the status of the Platform has it. Pure. */
+/** What became of the desired components of a façade, as the status of the Platform reports it. Pure. */
 import type { ConditionUpdate } from '../../kube/meta/condition.ts'
 import type { WithheldField } from '../../operator/dependent/shared-fields.ts'
 import type { ComponentObject } from '../catalogue/component.ts'
 import { mandatoryReason } from '../components/component-report.ts'
 import type { ComponentReport, ComponentState, PlatformObject } from '../components/platform.ts'
-import type { ComponentWish, FacadeWishes } from './component-wish.ts'
+import type { DesiredComponent, FacadeDesiredState } from './desired-component.ts'
 
-export interface WishReport {
-  readonly wish: ComponentWish
+export interface DesiredComponentReport {
+  readonly desired: DesiredComponent
   readonly state: ComponentState
   readonly reason: string
   readonly message: string
@@ -17,30 +17,30 @@ export interface WishReport {
 
 const conflictReason = 'FieldManagerConflict'
 
-/** Of each wish. A wish that another field manager overrides is a warning, whatever state its component has. */
-export function wishReports(
-  { components }: FacadeWishes,
+/** One for each desired component. One that another field manager overrides is a warning, whatever state its component has. */
+export function desiredComponentReports(
+  { components }: FacadeDesiredState,
   platform: PlatformObject | undefined,
   withheld: readonly WithheldField[],
-): readonly WishReport[] {
-  return components.map((wish): WishReport => {
-    const entry = platform?.spec.components.find(({ name }) => name === wish.component)
-    const report = platform?.status?.components?.find(({ name }) => name === wish.component)
-    const other = withheld.find(({ field }) => field.includes(`"${wish.component}"`))
+): readonly DesiredComponentReport[] {
+  return components.map((desired): DesiredComponentReport => {
+    const entry = platform?.spec.components.find(({ name }) => name === desired.component)
+    const report = platform?.status?.components?.find(({ name }) => name === desired.component)
+    const other = withheld.find(({ field }) => field.includes(`"${desired.component}"`))
     // A person has the component taken over, which the façade's API cannot say: it is installed all the same.
-    const isAdopted = entry?.managementState === 'Adopt' && wish.managementState === 'Managed'
+    const isAdopted = entry?.managementState === 'Adopt' && desired.managementState === 'Managed'
     if (other && !isAdopted) {
-      const message = `The field manager ${other.manager} has set ${wish.component} to ${entry?.managementState ?? 'another state'} in Platform default, and that counts. Change it there, or here.`
-      return { wish, state: 'Warning', reason: conflictReason, message, report }
+      const message = `The field manager ${other.manager} has set ${desired.component} to ${entry?.managementState ?? 'another state'} in Platform default, and that counts. Change it there, or here.`
+      return { desired, state: 'Warning', reason: conflictReason, message, report }
     }
     const isObserved = platform?.status?.observedGeneration === platform?.metadata.generation
     const isSame =
-      report?.managementState === (isAdopted ? 'Adopt' : wish.managementState) || report?.reason === mandatoryReason
+      report?.managementState === (isAdopted ? 'Adopt' : desired.managementState) || report?.reason === mandatoryReason
     if (!report || !isObserved || !isSame) {
-      return { wish, state: 'Processing', reason: 'Waiting', message: waitingMessage(platform), report }
+      return { desired, state: 'Processing', reason: 'Waiting', message: waitingMessage(platform), report }
     }
     const { state, reason, message } = report
-    return { wish, state, reason, message, report }
+    return { desired, state, reason, message, report }
   })
 }
 
@@ -52,12 +52,12 @@ function waitingMessage(platform: PlatformObject | undefined): string {
 /** Fields that are left to other managers, but for components that a person has taken over as the façade wants them. */
 export function overriddenFields(
   withheld: readonly WithheldField[],
-  reports: readonly WishReport[],
+  reports: readonly DesiredComponentReport[],
 ): readonly WithheldField[] {
   const adopted = reports.filter(
     ({ report, reason }) => report?.managementState === 'Adopt' && reason !== conflictReason,
   )
-  return withheld.filter(({ field }) => !adopted.some(({ wish }) => field.includes(`"${wish.component}"`)))
+  return withheld.filter(({ field }) => !adopted.some(({ desired }) => field.includes(`"${desired.component}"`)))
 }
 
 /** The first components that are still installed although the façade no longer asks for them. */
@@ -101,6 +101,6 @@ export function acceptedCondition(
 }
 
 /** Whether it counts as ready in a roll-up. */
-export function isAtRest({ state }: WishReport): boolean {
+export function isAtRest({ state }: DesiredComponentReport): boolean {
   return state === 'Ready' || state === 'Unmanaged' || state === 'Removed'
 }
