@@ -72,8 +72,8 @@ describe('problems', () => {
   it('determine the state of the manager', () => {
     const report = { isReady: true, problems: [], operators: [operator('a')], at: now } as unknown as ManagerReport
     expect(verdictOf(report)).toEqual({ word: 'ready', rest: '', concern: 'calm' })
-    const troubled = { ...report, operators: [operator('a'), operator('b', { failing: 2 })], problems: ['a warning'] }
-    expect(verdictOf(troubled)).toEqual({
+    const degraded = { ...report, operators: [operator('a'), operator('b', { failing: 2 })], problems: ['a warning'] }
+    expect(verdictOf(degraded)).toEqual({
       word: 'ready',
       rest: '1 problem, 1 of 2 operators with problems',
       concern: 'odd',

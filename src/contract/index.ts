@@ -13,7 +13,7 @@ export { programLoader, type ProgramLoaderOptions, programOf } from './external/
 export { hostProgram } from './external/program-host.ts'
 export { dryRunProgram, type ProgramDryRunOptions } from './external/program-dry-run.ts'
 export type { HostedProgram } from './external/program-run.ts'
-export { networkTrouble, type ExternalProgram, type ProgramLimits } from './external/program.ts'
+export { programSandboxProblem, type ExternalProgram, type ProgramLimits } from './external/program.ts'
 export { openGatherFolder, type GatherFolder } from './directory/gather-folder.ts'
 export { inputsOfCluster, inputsOfGather } from './directory/inputs.ts'
 export { operatorMain } from './main.ts'

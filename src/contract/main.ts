@@ -11,7 +11,7 @@
  */
 import type { Operator } from '../operator/operator.ts'
 import { isContractCommand, runContractCommand } from './commands.ts'
-import { cutOff } from './cut-off.ts'
+import { cutOff } from './network-isolation.ts'
 
 /** Resolves at the end; sets the exit code of the process. */
 export async function operatorMain(operator: Operator, argv: readonly string[] = process.argv.slice(2)): Promise<void> {

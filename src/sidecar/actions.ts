@@ -87,7 +87,7 @@ interface Entry {
   readAgain: boolean
   isUnwanted: boolean
   signalledAt: number | undefined
-  trouble: string | undefined
+  folderError: string | undefined
 }
 
 /** Polling, for file systems without change notifications and for shims that were killed. */
@@ -137,7 +137,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       readAgain: false,
       isUnwanted: false,
       signalledAt: undefined,
-      trouble: undefined,
+      folderError: undefined,
     }
     entries.set(key, entry)
     return entry
@@ -173,8 +173,8 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     readAll()
       .catch((error: unknown) => {
         // Logged once: a full disk stays full for a while.
-        if (entry.trouble !== codeOf(error)) log(`action ${entry.saved.name}: its folder fails (${codeOf(error)})`)
-        entry.trouble = codeOf(error)
+        if (entry.folderError !== codeOf(error)) log(`action ${entry.saved.name}: its folder fails (${codeOf(error)})`)
+        entry.folderError = codeOf(error)
       })
       .finally(() => {
         entry.isReading = false

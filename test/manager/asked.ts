@@ -3,7 +3,7 @@ import type { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import type { PolicyRule } from '../../src/kube/types/rbac/v1.ts'
-import { createMarkBoard } from '../../src/manager/threads/mark-board.ts'
+import { createHeartbeatTable } from '../../src/manager/threads/heartbeat-table.ts'
 import { createThreadWatch } from '../../src/manager/threads/thread-watch.ts'
 import { addEntries, entryKey, type QuarantineEntry } from '../../src/manager/watchdog/quarantine-record.ts'
 import { createQuarantine } from '../../src/manager/watchdog/quarantine.ts'
@@ -89,7 +89,7 @@ export function usedBy(asked: readonly Asked[]): ReadonlySet<string> {
 
 /** In the thread of the tests there is no watchdog: what it does with the cluster is done here. */
 export const silent: Watchdog = {
-  board: createMarkBoard(),
+  heartbeats: createHeartbeatTable(),
   thread: createThreadWatch({ clock: systemClock, onHeld: () => undefined }),
   limit: () => undefined,
   tell: () => undefined,

@@ -13,7 +13,7 @@ import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { systemClock as clock } from '../../src/clock/system-clock.ts'
 import { programLoader } from '../../src/contract/external/load-program.ts'
-import { networkTrouble } from '../../src/contract/external/program.ts'
+import { programSandboxProblem } from '../../src/contract/external/program.ts'
 import { readConfiguration } from '../../src/manager/config/configuration.ts'
 import { describeFinding, type Finding } from '../../src/manager/findings/finding.ts'
 import { createLoader } from '../../src/manager/loading/loader.ts'
@@ -62,7 +62,7 @@ async function outside(): Promise<string> {
 }
 
 /** Without the sandbox there is no proxy: a live program is then rejected, as other tests show. */
-const isCut = (await networkTrouble(clock)) === undefined
+const isCut = (await programSandboxProblem(clock)) === undefined
 
 describe('a live program beside a management cluster', () => {
   it.runIf(isCut)('reaches the user-workload cluster and the listed origins, and nothing else', async () => {

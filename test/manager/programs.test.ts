@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
-import { networkTrouble } from '../../src/contract/external/program.ts'
+import { programSandboxProblem } from '../../src/contract/external/program.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/kube/kinds.ts'
@@ -130,7 +130,7 @@ const resize = (size: number): Promise<unknown> =>
   )
 
 beforeAll(async () => {
-  isCut = (await networkTrouble(systemClock)) === undefined
+  isCut = (await programSandboxProblem(systemClock)) === undefined
   environment = await openProcessEnvironment(namespace, parts)
   ;({ folder, kubeconfig, client } = environment)
   const exports = parts.map((_, index) => `export const part${index} = part(${index}, 'p${suffix}')\n`)

@@ -1,4 +1,4 @@
-/** The console in a real browser, on a manager in trouble. */
+/** The console in a real browser, showing a manager with problems. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { consolePage } from '../../src/console/page.ts'
 import { healthReport } from '../../src/manager/observability/health.ts'

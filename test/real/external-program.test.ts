@@ -1,4 +1,4 @@
-/** Programs behind real walls: network namespaces of this machine, where it has some. */
+/** Programs in real sandboxes: network namespaces of this machine, where it has some. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,10 @@ import { systemClock as clock } from '../../src/clock/system-clock.ts'
 import { type EgressProxy, openEgressProxy } from '../../src/contract/external/egress-proxy.ts'
 import {
   type Ended,
-  networkTrouble,
+  programSandboxProblem,
   runProgram,
   type ProgramRunOptions,
-  tryWalls,
+  checkSandbox,
 } from '../../src/contract/external/program.ts'
 import { askProgram } from '../../src/contract/external/program-run.ts'
 import { openProgramFolder } from '../../src/contract/external/programs-folder.ts'
@@ -48,7 +48,7 @@ require('node:http').get(${JSON.stringify(through)}, { path: ${JSON.stringify(ta
 
 describe('an operator program', () => {
   it('has no network: listeners on this machine are unreachable', async () => {
-    expect(await networkTrouble(clock)).toBeUndefined()
+    expect(await programSandboxProblem(clock)).toBeUndefined()
     const port = await listening()
     const url = `http://127.0.0.1:${port}/`
     expect((await node(get('/', url))).stdout).not.toContain('hello')
@@ -131,14 +131,14 @@ Promise.all(others.map((folder) => ask(folder + '/egress.sock'))).then((heard) =
   })
 
   it('is killed at its time limit, with all its child processes', async () => {
-    const { trouble, code } = await sh('setsid sleep 1000 & sleep 1000', { limits: { timeoutMs: 300 } })
-    expect(trouble).toBe('it did not end within 300 ms')
+    const { problem, code } = await sh('setsid sleep 1000 & sleep 1000', { limits: { timeoutMs: 300 } })
+    expect(problem).toBe('it did not end within 300 ms')
     expect(code).toBeUndefined()
   })
 
   it('leaves no process running', async () => {
     // The pipes stay open as long as a process holds them: so the call returns only if none is left.
-    expect(await sh('setsid sleep 1000 & echo done')).toMatchObject({ code: 0, stdout: 'done\n', trouble: undefined })
+    expect(await sh('setsid sleep 1000 & echo done')).toMatchObject({ code: 0, stdout: 'done\n', problem: undefined })
   })
 
   it('is killed at its memory limit, with a message that says so', async () => {
@@ -161,9 +161,9 @@ console.log('done')`
   it('may print, truncated at a limit; its exit is reported', async () => {
     const loud = await sh('yes | head -c 3000000', { limits: { printedBytes: 1000 } })
     expect(loud.stdout.length).toBeLessThan(200_000)
-    expect(await sh('exit 7')).toMatchObject({ code: 7, trouble: undefined })
+    expect(await sh('exit 7')).toMatchObject({ code: 7, problem: undefined })
     const none = await runProgram({ program: { command: '/no/such/program' }, clock, network: 'open' }, [])
-    expect(none.trouble).toMatch(/does not start/)
+    expect(none.problem).toMatch(/does not start/)
   })
 
   it('in live mode reaches listed origins through its proxy only; other attempts are recorded', async () => {
@@ -192,16 +192,16 @@ get('http://127.0.0.1:${port}/').then(console.log).then(() => get('http://127.0.
     // Neither a list of exceptions nor a proxy of its own: it has no other network.
     const env = { NODE_USE_ENV_PROXY: '1', NO_PROXY: '*', no_proxy: '127.0.0.1', HTTP_PROXY: 'http://127.0.0.1:9' }
     const program = { command: process.execPath, args: ['-e', code], env }
-    const { stdout, stderr, trouble } = await runProgram({ program, clock, network: { egress: socket } }, [])
-    expect([trouble, stderr]).toEqual([undefined, ''])
+    const { stdout, stderr, problem } = await runProgram({ program, clock, network: { egress: socket } }, [])
+    expect([problem, stderr]).toEqual([undefined, ''])
     const by = 'http://127.0.0.1:3128'
     expect(stdout.split('\n')).toEqual([JSON.stringify([by, by, '', by, by, '']), 'hello', 'refused', ''])
     expect(proxy.refused.map(({ target }) => target)).toEqual([`127.0.0.1:${other}`])
   })
 
   it('is not hosted when the self-check finds network access', async () => {
-    expect(await tryWalls(clock)).toBeUndefined()
-    expect(await tryWalls(clock, 'open')).toMatch(/^its walls do not hold: files \(.*signals, network, sockets$/)
+    expect(await checkSandbox(clock)).toBeUndefined()
+    expect(await checkSandbox(clock, 'open')).toMatch(/^the sandbox leaks: files \(.*signals, network, sockets$/)
   })
 
   it('cannot have an invalid allow-list', async () => {

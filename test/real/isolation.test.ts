@@ -1,5 +1,5 @@
 /**
- * Operators in a process of their own, with the walls of this machine around them. Where it has none (no user namespaces,
+ * Operators in a process of their own, in the sandbox of this machine. Where it has none (no user namespaces,
  * no util-linux, a container that forbids unshare) the level must be refused, and say why: that is looked at instead.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,21 +21,21 @@ import { createManager } from '../../src/manager/hosting/manager.ts'
 import { ConfigMap } from '../../src/kube/kinds.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import type { Canary } from '../../src/manager/isolation/protocol/protocol.ts'
-import { type SandboxOptions, sandboxTrouble } from '../../src/manager/isolation/sandbox/sandbox.ts'
+import { type SandboxOptions, sandboxProblem } from '../../src/manager/isolation/sandbox/sandbox.ts'
 import { backOff, testContainment, crds, events, here, slowTest } from '../misbehaving-guests.ts'
 import { expectSameAt } from '../isolation-levels.ts'
 
-const home = mkdtempSync(path.join(tmpdir(), 'muster-walls-'))
+const home = mkdtempSync(path.join(tmpdir(), 'muster-sandbox-'))
 afterAll(() => rmSync(home, { recursive: true }))
-const walls: SandboxOptions = {
+const sandboxOptions: SandboxOptions = {
   root: mkdtempSync(path.join(home, 'root-')),
   readable: [process.execPath],
   memoryMb: 1024,
 }
 /** Whether this machine can run a sandbox at all. No server listens on the port. */
-const trouble = await sandboxTrouble(walls, { port: 1, files: [] })
+const problem = await sandboxProblem(sandboxOptions, { port: 1, files: [] })
 
-const behindWalls = (): void => {
+const describeProcessLevel = (): void => {
   testContainment('process', {
     cases: [
       ['yields waves without an end', 'waves', 'GuestMisbehaved', /wave 65 of one reconcile/],
@@ -51,10 +51,10 @@ const behindWalls = (): void => {
     ],
   })
   expectSameAt(['inline', 'process'])
-  describeWalls()
+  describeSandbox()
 }
 
-const withoutWalls = (why: string): void => {
+const describeWithoutSandbox = (why: string): void => {
   describe('the level process, on a machine without namespaces', slowTest, () => {
     it('is rejected, with cause and cure', async () => {
       expect(why).toMatch(/; install util-linux$|; allow unprivileged user namespaces here|it needs Linux$/)
@@ -67,14 +67,14 @@ const withoutWalls = (why: string): void => {
 }
 
 describeMachine()
-describeServer(trouble === undefined ? ['worker', 'process'] : ['worker'])
+describeServer(problem === undefined ? ['worker', 'process'] : ['worker'])
 
 function describeMachine(): void {
-  if (trouble === undefined) behindWalls()
-  else withoutWalls(trouble)
+  if (problem === undefined) describeProcessLevel()
+  else describeWithoutSandbox(problem)
 }
 
-function describeWalls(): void {
+function describeSandbox(): void {
   describe('a sandbox', () => {
     const file = path.join(home, 'secret')
     let server: Server
@@ -88,17 +88,17 @@ function describeWalls(): void {
     afterAll(() => void server.close())
 
     it('keeps a program from network, files and signals without its cooperation', async () => {
-      expect(await sandboxTrouble(walls, canary)).toBeUndefined()
+      expect(await sandboxProblem(sandboxOptions, canary)).toBeUndefined()
     })
 
     it('mounts an already visible path once', async () => {
-      const twice = [...walls.readable, path.dirname(process.execPath), '/usr/bin/env']
-      expect(await sandboxTrouble({ ...walls, readable: twice }, canary)).toBeUndefined()
+      const twice = [...sandboxOptions.readable, path.dirname(process.execPath), '/usr/bin/env']
+      expect(await sandboxProblem({ ...sandboxOptions, readable: twice }, canary)).toBeUndefined()
     })
 
     it('that leaks is detected, with the name of the leak', async () => {
-      const open = { ...walls, readable: [...walls.readable, file] }
-      expect(await sandboxTrouble(open, canary)).toBe(`its walls do not hold: files (${file})`)
+      const open = { ...sandboxOptions, readable: [...sandboxOptions.readable, file] }
+      expect(await sandboxProblem(open, canary)).toBe(`the sandbox leaks: files (${file})`)
     })
 
     it.each([
@@ -106,7 +106,7 @@ function describeWalls(): void {
       ['exposes a missing file', { readable: [process.execPath, '/nothing'] }, /\/nothing/],
       ['has too little memory for Node itself', { memoryMb: 64 }, /exit code|ulimit|memory|Fatal/i],
     ])('that %s cannot be created, and says why', async (_what, wrong, why) => {
-      const found = await sandboxTrouble({ ...walls, ...wrong }, canary)
+      const found = await sandboxProblem({ ...sandboxOptions, ...wrong }, canary)
       expect(found).toMatch(/^no sandbox can be built/)
       expect(found).toMatch(why)
     })

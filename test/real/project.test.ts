@@ -64,7 +64,7 @@ it('the packed package creates a project that passes its test and serves a clust
   expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'report-text.js'])
   // Its types are those of the build: a checkout is nowhere in sight.
   expect(await readdir(path.join(project, 'node_modules', '@muster-dev', 'muster'))).not.toContain('src')
-  // The built package finds where a thread or a process of its own begins; a machine without walls has no processes.
+  // The built package finds where a thread or a process of its own begins; a machine without namespaces has no sandboxed processes.
   await writeFile(path.join(project, 'levels.mjs'), levels)
   const opened = await run(process.execPath, ['levels.mjs'], { cwd: project })
   expect(opened.stdout).toMatch(/^worker: shop\nprocess: (?:shop|IsolationRefused)\n$/)

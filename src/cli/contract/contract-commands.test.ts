@@ -185,7 +185,7 @@ describe('muster inputs', () => {
     expect(existsSync(path.join(folder, 'namespaces/default/core/secrets.yaml'))).toBe(true)
     await expect(run(inputs, from, flags)).rejects.toThrow(/is not empty/)
     await expect(run(inputs, from, { operator: module })).rejects.toThrow(/--output-dir is required/)
-    await expect(run(inputs, from, { 'output-dir': 'x' })).rejects.toThrow(/say what is declared/)
+    await expect(run(inputs, from, { 'output-dir': 'x' })).rejects.toThrow(/Pass one of --operator/)
     await expect(run(inputs, ['from-nowhere'], flags)).rejects.toThrow(/from-must-gather DIR/)
   })
 })

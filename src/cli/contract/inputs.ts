@@ -37,7 +37,10 @@ discovery are kept. One of --operator, --binary and --input-resources provides t
     const [from, folder, ...more] = positionals
     const isGather = from === 'from-must-gather'
     if ((!isGather && from !== 'from-cluster') || more.length > 0 || isGather === (folder === undefined)) {
-      throw new MusterError(flagErrors.InvalidFlag, 'inputs takes from-must-gather DIR, or from-cluster.')
+      throw new MusterError(
+        flagErrors.InvalidFlag,
+        'Usage: muster inputs from-must-gather DIR, or muster inputs from-cluster.',
+      )
     }
     const outputDir = flags['output-dir']
     if (outputDir === undefined) throw new MusterError(flagErrors.InvalidFlag, '--output-dir is required.')
@@ -79,10 +82,7 @@ async function declared(
   file: string | undefined,
 ): Promise<{ readonly list: InputResources; readonly resources: readonly Resource[] }> {
   if ([module, binary, file].filter((each) => each !== undefined).length !== 1) {
-    throw new MusterError(
-      flagErrors.InvalidFlag,
-      'say what is declared with one of --operator, --binary and --input-resources.',
-    )
+    throw new MusterError(flagErrors.InvalidFlag, 'Pass one of --operator, --binary, --input-resources.')
   }
   if (module !== undefined) {
     const operator = await loadOperator(module)
@@ -94,11 +94,11 @@ async function declared(
   }
   const { runProgram } = await import('../../contract/external/program.ts')
   const running = { program: { command: binary! }, clock: systemClock, network: 'open' } as const
-  const { code, stdout, stderr, trouble } = await runProgram(running, ['input-resources'])
+  const { code, stdout, stderr, problem } = await runProgram(running, ['input-resources'])
   if (code !== 0) {
     // The end of the output is the most informative part.
     const said = stderr.trim().split('\n').at(-1) ?? ''
-    const how = `${trouble ?? `exit code ${code}`}${said === '' ? '' : ` (${said})`}`
+    const how = `${problem ?? `exit code ${code}`}${said === '' ? '' : ` (${said})`}`
     throw new MusterError(contractErrors.ExternalFailed, `${binary} input-resources: ${how}.`)
   }
   return { list: readInputResources(readYaml(stdout, { source: binary! }), binary!), resources: [] }

@@ -25,7 +25,7 @@ import { loadConnection } from '../../client/load-connection.ts'
 import { contractCommands, isContractCommand } from '../../contract/commands.ts'
 import { openEgressProxy } from '../../contract/external/egress-proxy.ts'
 import { programOf } from '../../contract/external/load-program.ts'
-import { wallsOf } from '../../contract/external/program-run.ts'
+import { sandboxModeOf } from '../../contract/external/program-run.ts'
 import { type Network, runProgram } from '../../contract/external/program.ts'
 import { openProgramFolder } from '../../contract/external/programs-folder.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
@@ -56,8 +56,8 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   }
   const hidden = await ownFiles({ file, settings: asked.settings })
   const hosted = await programOf(section, path.dirname(file), { hidden })
-  const walls = await wallsOf(hosted, { name, clock: systemClock })
-  const words = [command, ...fromHere(given)]
+  const sandboxMode = await sandboxModeOf(hosted, { name, clock: systemClock })
+  const words = [command, ...withAbsolutePaths(given)]
   const { controllers } = hosted
   const isRun = command.startsWith('apply-')
   if (isRun && controllers && !words.includes('--controllers')) words.push('--controllers', controllers.join(','))
@@ -71,32 +71,32 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
     const places = { ...(readOnly !== undefined && { readOnly }), ...outputs, copied }
     const running = { ...hosted, ...places, network, clock: systemClock, signal }
     const seen = words.map((word, at) => (words[at - 1] === '--input-dir' ? (readOnly ?? word) : word))
-    const { code, stdout, stderr, trouble } = await runProgram(running, seen)
-    if (output !== undefined) handOver(collecting(folder), output)
+    const { code, stdout, stderr, problem } = await runProgram(running, seen)
+    if (output !== undefined) copyOutput(collecting(folder), output)
     if (stdout !== '') asked.out(stdout.trimEnd())
     if (stderr !== '') err(stderr.trimEnd())
-    if (trouble !== undefined) err(`error: ${name}: ${trouble}`)
-    return trouble === undefined ? (code ?? 1) : 1
+    if (problem !== undefined) err(`error: ${name}: ${problem}`)
+    return problem === undefined ? (code ?? 1) : 1
   }
   const runLive = async (): Promise<number> => {
-    const kubeconfig = valueOf('--kubeconfig', words) ?? usualKubeconfig()
+    const kubeconfig = valueOf('--kubeconfig', words) ?? defaultKubeconfig()
     if (!words.includes(kubeconfig)) words.push('--kubeconfig', kubeconfig)
     const { server } = await loadConnection({ kubeconfig })
     const socket = path.join(folder, 'egress.sock')
-    const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, {
+    const proxy = await openEgressProxy(sandboxMode === 'open' ? undefined : socket, {
       operator: name,
       allow: [...(hosted.live?.allow ?? []), addressOf(server)],
       onRefused: ({ message }) => err(`warning: ${message}`),
     })
     try {
       const copied = [kubeconfig, ...(await filesOf(kubeconfig))]
-      return await run(walls === 'open' ? { proxy: proxy.url } : { egress: socket }, copied)
+      return await run(sandboxMode === 'open' ? { proxy: proxy.url } : { egress: socket }, copied)
     } finally {
       await proxy.close()
     }
   }
   try {
-    return command === 'apply-configuration-live' ? await runLive() : await run(walls)
+    return command === 'apply-configuration-live' ? await runLive() : await run(sandboxMode)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -123,7 +123,7 @@ function collecting(folder: string): string {
 }
 
 /** Replaces a link that an earlier run left, instead of writing through it. */
-function handOver(from: string, to: string): void {
+function copyOutput(from: string, to: string): void {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
     const isFolder = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() ?? false
@@ -132,7 +132,7 @@ function handOver(from: string, to: string): void {
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
     else if (entry.isDirectory()) {
       mkdirSync(target, { recursive: true })
-      handOver(source, target)
+      copyOutput(source, target)
     }
   }
 }
@@ -152,7 +152,7 @@ async function filesOf(kubeconfig: string): Promise<readonly string[]> {
 const paths: ReadonlySet<string> = new Set(['--input-dir', '--output-dir', '--kubeconfig'])
 
 /** Absolute paths: the program may start in another folder. */
-function fromHere(words: readonly string[]): readonly string[] {
+function withAbsolutePaths(words: readonly string[]): readonly string[] {
   const apart = words.flatMap((word) => {
     const [flag = '', ...value] = word.split('=')
     return paths.has(flag) && value.length > 0 ? [flag, value.join('=')] : [word]
@@ -166,13 +166,10 @@ function valueOf(flag: string, words: readonly string[]): string | undefined {
 }
 
 /** @throws InvalidFlag for several files: a program gets one */
-function usualKubeconfig(): string {
+function defaultKubeconfig(): string {
   const files = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
   if (files.length > 1) {
-    throw new MusterError(
-      flagErrors.InvalidFlag,
-      'KUBECONFIG names several files: say with --kubeconfig which one it gets.',
-    )
+    throw new MusterError(flagErrors.InvalidFlag, 'KUBECONFIG names several files: pass one with --kubeconfig.')
   }
   return path.resolve(files[0] ?? path.join(homedir(), '.kube', 'config'))
 }

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { listen } from '../../../test/loopback.ts'
 import { servedCluster } from '../../../test/served-cluster.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { networkTrouble } from '../../contract/external/program.ts'
+import { programSandboxProblem } from '../../contract/external/program.ts'
 import { readOutput } from '../../contract/directory/output-reader.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { namedOperator } from '../module/named-operator.ts'
@@ -276,7 +276,7 @@ describe('muster operator, of a program', () => {
   })
 
   it('does not follow links in its output', async () => {
-    if ((await networkTrouble(systemClock)) !== undefined) return
+    if ((await programSandboxProblem(systemClock)) !== undefined) return
     file('victim', 'as it was')
     file('victims/b', 'as it was')
     const script = `#!/bin/sh

@@ -41,7 +41,7 @@ Exit code: 0 success, 1 a controller failed or wrote an undeclared object. See d
     }
     // Before any code of the operator is loaded.
     if (words[0] === 'apply-configuration') {
-      const { cutOff } = await import('../../contract/cut-off.ts')
+      const { cutOff } = await import('../../contract/network-isolation.ts')
       await cutOff(err)
     }
     // The output is written at once at the end: before that there is nothing to finish.

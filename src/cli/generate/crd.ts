@@ -3,10 +3,10 @@ import type { Json } from '../../kube/json.ts'
 import { writeYaml } from '../../kube/yaml/yaml.ts'
 import { checkKind } from '../../operator/kind/kind-check.ts'
 import { loadKinds } from '../module/module.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 
 /** @throws InvalidKind for a kind that an API server would reject */
-export async function crdFiles(module: string): Promise<readonly Made[]> {
+export async function crdFiles(module: string): Promise<readonly GeneratorOutput[]> {
   const kinds = await loadKinds(module)
   return kinds.map((kind) => {
     checkKind(kind)

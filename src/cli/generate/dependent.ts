@@ -11,7 +11,14 @@ import { MusterError } from '../../kube/muster-error.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { readYamlDocuments, writeYaml } from '../../kube/yaml/yaml.ts'
 import { type ExportedKind, loadKind } from '../module/module.ts'
-import { builtinKind, customKind, type KeptKind, type KindName, kindsCalled, readKindName } from './kept-kind.ts'
+import {
+  builtinKind,
+  customKind,
+  type DependentKind,
+  type KindName,
+  kindsCalled,
+  readKindName,
+} from './dependent-kind.ts'
 import { initialData, type InitialData } from './manifest.ts'
 import { readCrds, readSchemaText } from './types.ts'
 
@@ -130,7 +137,7 @@ const reserved: ReadonlySet<string> = new Set(
 
 interface TextParts {
   readonly name: string
-  readonly kept: KeptKind
+  readonly kept: DependentKind
   readonly initial: InitialData | undefined
   readonly owner: ExportedKind
   readonly file: string

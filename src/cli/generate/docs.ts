@@ -3,9 +3,9 @@ import type { Operator } from '../../operator/operator.ts'
 import { describeKind } from '../../operator/kind/kind-docs.ts'
 import { drawLifecycle } from '../../operator/lifecycle/draw.ts'
 import { loadKinds, loadOperator } from '../module/module.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 
-export async function docsFiles(module: string): Promise<readonly Made[]> {
+export async function docsFiles(module: string): Promise<readonly GeneratorOutput[]> {
   const kinds = await loadKinds(module)
   // A module may export kinds without an operator.
   const operator = await loadOperator(module).catch(() => undefined)

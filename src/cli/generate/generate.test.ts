@@ -13,7 +13,7 @@ import { defineKind } from '../../operator/kind/kind.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { defineDependent } from '../../operator/dependent/dependent.ts'
 import command from './generate.ts'
-import { builtinKind, readKindName } from './kept-kind.ts'
+import { builtinKind, readKindName } from './dependent-kind.ts'
 import { initialData } from './manifest.ts'
 import { accessObjects, rbacFiles } from './rbac.ts'
 

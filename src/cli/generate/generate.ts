@@ -5,7 +5,7 @@ import { makeFolder } from '../../system/folder.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { type Command, defineCommand, type FlagValues, type Invocation } from '../command/command.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 import { writing } from '../command/named-file.ts'
 import { connectionFlags, connectionOptions } from '../command/connection-flags.ts'
 import { readNamespaces, readObjectName } from '../command/namespace-flag.ts'
@@ -160,7 +160,7 @@ function checkFlags(what: string, generator: Generator, given: GenerateFlags): v
 }
 
 /** Derived files: they are overwritten each time. */
-function put(made: readonly Made[], folder: string | undefined, print: (line: string) => void): void {
+function put(made: readonly GeneratorOutput[], folder: string | undefined, print: (line: string) => void): void {
   for (const { name, text } of made) {
     if (folder === undefined) print(text.trimEnd())
     else {

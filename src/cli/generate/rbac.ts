@@ -23,7 +23,7 @@ import { managerRules } from '../../manager/runtime/manager-role.ts'
 import { type Account, operatorRoles, placedRoles, serviceAccount } from '../../deploy/roles.ts'
 import { loadOperator } from '../module/module.ts'
 import { readNamedFile } from '../command/named-file.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 
 interface AccessOptions {
   /** The name of the service account and the roles. @default that of the operator */
@@ -48,7 +48,7 @@ interface RbacFlags extends AccessOptions {
   readonly set?: readonly string[] | undefined
 }
 
-export async function rbacFiles(module: string, flags: RbacFlags): Promise<readonly Made[]> {
+export async function rbacFiles(module: string, flags: RbacFlags): Promise<readonly GeneratorOutput[]> {
   const operator = await loadOperator(module)
   const settings = await settingsFor(operator, flags)
   const namespaces = flags.namespaces ?? settings.operators[operator.name]?.namespaces

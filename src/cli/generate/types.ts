@@ -6,9 +6,9 @@ import { isJsonObject } from '../../kube/json.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
 import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import { typesOfCrd } from '../../operator/kind/type-text.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 
-export async function typeFiles(file: string): Promise<readonly Made[]> {
+export async function typeFiles(file: string): Promise<readonly GeneratorOutput[]> {
   const crds = await readCrds(file)
   return crds.map((crd) => ({ name: `${crd.spec.names.kind.toLowerCase()}.ts`, text: typesOfCrd(crd) }))
 }

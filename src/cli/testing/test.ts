@@ -41,7 +41,7 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
     if (!Number.isInteger(jobs) || jobs < 1)
       throw new MusterError(flagErrors.InvalidFlag, '--jobs must be a number above 0.')
     if (!flags['allow-network']) {
-      const { cutOff } = await import('../../contract/cut-off.ts')
+      const { cutOff } = await import('../../contract/network-isolation.ts')
       await cutOff(err)
     }
     const outputDir = flags['output-dir']

@@ -1,7 +1,7 @@
 /**
- * A hostile program tries more than a hundred ways to reach, read, change or use up what is not its own, behind the walls of this
+ * A hostile program tries more than a hundred ways to reach, read, change or use up what is not its own, in the sandbox of this
  * machine: as a program of the contract and as an operator at the level `process`; as the user of this process and, where that is
- * root, as an ordinary user, too. Where the machine has no walls, a program is refused.
+ * root, as an ordinary user, too. Where the machine has no sandbox, a program is refused.
  */
 import { spawn } from 'node:child_process'
 import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { inherited, type Report, secret } from '../../../test/contract/hostile/situation.ts'
 import { systemClock } from '../../clock/system-clock.ts'
-import { networkTrouble } from './program.ts'
+import { programSandboxProblem } from './program.ts'
 
 const harness = fileURLToPath(new URL('../../../test/contract/hostile/run.ts', import.meta.url))
 const nobody = 65_534
 const isRoot = process.getuid?.() === 0
-const trouble = await networkTrouble(systemClock)
+const problem = await programSandboxProblem(systemClock)
 
 type Way = 'program' | 'process' | 'control'
 
@@ -40,7 +40,7 @@ async function hostile(way: Way, uid: number | undefined): Promise<Report> {
   return JSON.parse(printed.stdout) as Report
 }
 
-describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }, () => {
+describe.skipIf(problem !== undefined)('a hostile program', { timeout: 120_000 }, () => {
   const users = isRoot ? [undefined, nobody] : [undefined]
   const cases = (['program', 'process', 'control'] as const).flatMap((way) => users.map((uid) => [way, uid] as const))
   const reports = new Map<string, Report>()
@@ -94,7 +94,7 @@ const processesThat = (words: string): number =>
     }
   }).length
 
-describe.skipIf(trouble !== undefined)('a sandboxed process', { timeout: 60_000 }, () => {
+describe.skipIf(problem !== undefined)('a sandboxed process', { timeout: 60_000 }, () => {
   it.each(isRoot ? [undefined, nobody] : [undefined])('ends when its manager is killed (uid %s)', async (uid) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-orphans-'))
     chmodSync(folder, 0o777)
@@ -120,8 +120,8 @@ describe.skipIf(trouble !== undefined)('a sandboxed process', { timeout: 60_000 
   })
 })
 
-describe.runIf(trouble !== undefined)('a program, where sandboxes are unavailable', () => {
+describe.runIf(problem !== undefined)('a program, where sandboxes are unavailable', () => {
   it('is rejected, with what is missing', () => {
-    expect(trouble).toMatch(/^(?:no sandbox can be built|there are no namespaces|the manager runs as root without)/)
+    expect(problem).toMatch(/^(?:no sandbox can be built|there are no namespaces|the manager runs as root without)/)
   })
 })

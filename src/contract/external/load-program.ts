@@ -14,7 +14,7 @@ import { unusable } from '../../manager/loading/module.ts'
 import { programFile } from '../../manager/loading/program-file.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { hostProgram } from './program-host.ts'
-import { type HostedProgram, wallsOf } from './program-run.ts'
+import { type HostedProgram, sandboxModeOf } from './program-run.ts'
 
 export interface ProgramLoaderOptions {
   readonly clock?: Clock
@@ -63,7 +63,7 @@ export function programLoader(options: ProgramLoaderOptions = {}): LoadProgram {
   return async (name, section, folder) => {
     const hosted = await programOf(section, folder, options)
     // Before the first run: a program without a sandbox is never started.
-    await wallsOf(hosted, { name, clock })
+    await sandboxModeOf(hosted, { name, clock })
     return { operator: bare(name), host: (hosting) => hostProgram(hosted, hosting) }
   }
 }

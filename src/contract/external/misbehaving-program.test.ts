@@ -18,20 +18,18 @@ import { readConfiguration } from '../../manager/config/configuration.ts'
 import { describeFinding, type Finding } from '../../manager/findings/finding.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { programOf } from './load-program.ts'
-import { tryWalls } from './program.ts'
+import { checkSandbox } from './program.ts'
 
 describe('a program that misbehaves', () => {
   it('is not started where the self-check finds that its sandbox leaks', async () => {
     // As it would be, if namespaces were made and led out all the same.
-    const canary = (): Promise<string | undefined> => tryWalls(systemClock, 'open')
+    const canary = (): Promise<string | undefined> => checkSandbox(systemClock, 'open')
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const program = { command: '/bin/sh', args: ['-c', `touch ${folder}/started`] }
     const { host } = await openProgramEnvironment({}, { canary, program, allowNetwork: false })
     const refusal = await host.start().then(() => 'started', describeError)
-    expect(refusal).toMatch(
-      /MUS2004 NetworkNotCut: shell: its walls do not hold: files \(.*signals, network, sockets\. /,
-    )
+    expect(refusal).toMatch(/MUS2004 NetworkNotCut: shell: the sandbox leaks: files \(.*signals, network, sockets\. /)
     expect(refusal).toContain('With allowUnenforced: true it would be run all the same')
     expect(readdirSync(folder)).toEqual([])
   })

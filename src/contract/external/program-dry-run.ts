@@ -22,7 +22,13 @@ import { openGatherFolder } from '../directory/gather-folder.ts'
 import { inputsOfCluster } from '../directory/inputs.ts'
 import { readInputResources, readOutputResources } from '../declaration/resource-list.ts'
 import { typesIn } from '../declaration/selection.ts'
-import { type CarriedOut, carryOut, type CheckedMutations, checkMutations, type CarryOutTarget } from './carry-out.ts'
+import {
+  type ExecutedMutations,
+  executeMutations,
+  type CheckedMutations,
+  checkMutations,
+  type MutationTarget,
+} from './execute-mutations.ts'
 import { isDryRunMutation } from './deletion.ts'
 import { mutationObjectKey, shownObject, ledgerText } from './program-ledger.ts'
 import { askProgram, discard, type HostedProgram, runOnce } from './program-run.ts'
@@ -75,11 +81,11 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
     })
     // API servers quote rejected values, so the mutations' Secrets are redacted, too.
     for (const wanted of output.mutations) secrets.note(wanted.content as unknown as KubeObject | undefined)
-    const targetOf = (): CarryOutTarget => dryTarget(client)
+    const targetOf = (): MutationTarget => dryTarget(client)
     const how = { targetOf, declared, fieldManager: name, others: hosted.others }
     const checked = await checkMutations(output.mutations, how)
     const known = await Promise.all(checked.map((each) => asItIs(client, each)))
-    const done = await carryOut(checked, how)
+    const done = await executeMutations(checked, how)
     const planned = new Map<string, Planned>()
     for (const [index, each] of checked.entries()) note(planned, each, known[index], done[index]!)
     for (const { after } of planned.values()) secrets.note(after)
@@ -102,7 +108,7 @@ export async function dryRunProgram(options: ProgramDryRunOptions): Promise<Oper
 }
 
 /** The cluster, with dry-run writes only. */
-function dryTarget(client: Client): CarryOutTarget {
+function dryTarget(client: Client): MutationTarget {
   const dryRun = true
   return {
     client: {
@@ -147,7 +153,7 @@ function note(
   planned: Map<string, Planned>,
   checked: CheckedMutations,
   before: KubeObject | undefined,
-  { error, object }: CarriedOut,
+  { error, object }: ExecutedMutations,
 ): void {
   const { resource, read } = checked
   const { name, generateName, namespace, verb } = read.mutation

@@ -40,7 +40,7 @@ import { ConfigMap } from '../../kube/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator } from '../../operator/operator.ts'
 import { defineDependent } from '../../operator/dependent/dependent.ts'
-import { networkTrouble } from './program.ts'
+import { programSandboxProblem } from './program.ts'
 
 const things = {
   group: 'things.example.com',
@@ -409,7 +409,7 @@ describe('an operator program', () => {
       },
       ({ code }: { readonly code: string }) => code,
     )
-    const isCut = (await networkTrouble(systemClock)) === undefined
+    const isCut = (await programSandboxProblem(systemClock)) === undefined
     expect(outcome).toEqual(isCut ? [undefined, 'http://127.0.0.1:3128', false] : 'MUS2004')
   })
 })

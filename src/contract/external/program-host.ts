@@ -39,13 +39,13 @@ import {
   readOutputResources,
 } from '../declaration/resource-list.ts'
 import {
-  carryOut,
-  type CarryOutOptions,
+  executeMutations,
+  type ExecuteOptions,
   type CheckedMutations,
   checkMutations,
   severalWrites,
-  type CarryOutTarget,
-} from './carry-out.ts'
+  type MutationTarget,
+} from './execute-mutations.ts'
 import { programVersion } from './program.ts'
 import { isDryRunMutation } from './deletion.ts'
 import { createProgramFindings } from './program-findings.ts'
@@ -97,13 +97,13 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       concurrency: 1,
       debounce: { quietMs: 200, maxMs: 2000 },
     })
-  const at = (one = { client, cache }): CarryOutTarget => ({ client: one.client, writer: one.cache.writer(name) })
-  const targets: Readonly<Record<ClusterFolder, CarryOutTarget>> = {
+  const at = (one = { client, cache }): MutationTarget => ({ client: one.client, writer: one.cache.writer(name) })
+  const targets: Readonly<Record<ClusterFolder, MutationTarget>> = {
     Configuration: at(options.placement?.configuration),
     Management: at(options.placement?.management),
     UserWorkload: at(options.placement?.userWorkload),
   }
-  const targetOf = (folder: ClusterFolder): CarryOutTarget => targets[folder]
+  const targetOf = (folder: ClusterFolder): MutationTarget => targets[folder]
   /** Whether the mutation targets the cluster that the program reads from. */
   const isHere = ({ read }: CheckedMutations): boolean => {
     const { placement } = options
@@ -304,7 +304,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
       for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', hidden(twice))
       const checked = await checkMutations(output.mutations, sending())
       steps.push('CarryOut')
-      const { outcomes, sent } = await carriedOut(checked, (wave) =>
+      const { outcomes, sent } = await executeChecked(checked, (wave) =>
         observed.sending(wave, hidden, () => send(wave, isHeld)),
       )
       entries = sent
@@ -345,7 +345,7 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     return { signal: AbortSignal.any([stopping.signal, over.signal]), release: () => timer.cancel() }
   }
 
-  async function carriedOut(
+  async function executeChecked(
     checked: readonly CheckedMutations[],
     execute: (wave: Wave) => Promise<Outcomes>,
   ): Promise<{ readonly outcomes: Outcomes; readonly sent: readonly LedgerEntry[] }> {
@@ -376,13 +376,13 @@ export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions)
     return { outcomes, sent }
   }
 
-  function sending(): CarryOutOptions {
+  function sending(): ExecuteOptions {
     return { targetOf, declared: declared!.outputs, fieldManager: name, others: hosted.others }
   }
 
   async function send(wave: Wave, isHeld: () => boolean): Promise<Outcomes> {
     lane.spend(wave.length)
-    const done = await carryOut(
+    const done = await executeMutations(
       wave.map((mutation) => recorded.get(mutation)!),
       { ...sending(), timeoutMs: options.writeTimeoutMs, isHeld },
     )

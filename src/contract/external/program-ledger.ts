@@ -6,7 +6,7 @@ import { fieldChanges } from '../../manager/plan/field-change.ts'
 import { kindText } from '../../operator/dependent/entry.ts'
 import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
 import type { Mutation, MutationOutcome } from '../../operator/plan.ts'
-import type { CheckedMutations } from './carry-out.ts'
+import type { CheckedMutations } from './execute-mutations.ts'
 import { isDryRunMutation } from './deletion.ts'
 
 /** A write as a kit mutation, for ledger, metrics and traces. It is carried out as it was recorded. */

@@ -19,7 +19,7 @@ import {
   defaultProgramLimits,
   type Ended,
   type Network,
-  networkTrouble,
+  programSandboxProblem,
   type ExternalProgram,
   type ProgramLimits,
   runProgram,
@@ -50,17 +50,17 @@ interface Around {
 }
 
 /** Its sandbox. @throws NetworkNotCut where there is none, and the configuration does not allow to run without */
-export async function wallsOf(
+export async function sandboxModeOf(
   { canary, allowNetwork = false }: HostedProgram,
   { name, clock }: Pick<Around, 'name' | 'clock'>,
 ): Promise<'cut' | 'open'> {
-  const trouble = await (canary ?? (() => networkTrouble(clock)))()
-  if (trouble === undefined) return 'cut'
+  const problem = await (canary ?? (() => programSandboxProblem(clock)))()
+  if (problem === undefined) return 'cut'
   if (allowNetwork) return 'open'
   // Log lines are limited.
   const cure =
     'With allowUnenforced: true it would be run all the same, with the network and the files of this machine.'
-  throw new MusterError(contractErrors.NetworkNotCut, `${name}: ${trouble}. ${cure}`)
+  throw new MusterError(contractErrors.NetworkNotCut, `${name}: ${problem}. ${cure}`)
 }
 
 /** The program's `input-resources` or `output-resources`. @throws ExternalFailed, and the errors of `read` */
@@ -70,10 +70,10 @@ export async function askProgram<T>(
   around: Around,
   read: (value: Json, source: string) => T,
 ): Promise<T> {
-  const network = await wallsOf(hosted, around)
-  const { code, stdout, stderr, trouble } = await runProgram({ ...hosted, ...around, network }, [command])
+  const network = await sandboxModeOf(hosted, around)
+  const { code, stdout, stderr, problem } = await runProgram({ ...hosted, ...around, network }, [command])
   const source = `${around.name} ${command}`
-  if (code !== 0 || trouble !== undefined) throw failed(source, hosted, { code, trouble, stderr })
+  if (code !== 0 || problem !== undefined) throw failed(source, hosted, { code, problem, stderr })
   return read(readYaml(stdout, { source }), source)
 }
 
@@ -94,13 +94,13 @@ interface RunOnceOptions extends Around {
 export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): Promise<ReadOutput> {
   const output = mkdtempSync(path.join(options.folder, 'output-'))
   try {
-    const { code, stderr, trouble } = await start(hosted, options, output)
+    const { code, stderr, problem } = await start(hosted, options, output)
     // Killed, or ended without results: its output is incomplete.
-    if (trouble !== undefined || (code !== 0 && code !== 1)) {
-      throw failed(options.name, hosted, { code, trouble, stderr }, options.hide)
+    if (problem !== undefined || (code !== 0 && code !== 1)) {
+      throw failed(options.name, hosted, { code, problem, stderr }, options.hide)
     }
     const read = readOutput(output, defaultOutputLimits, options.hide)
-    if (!read.results) throw failed(options.name, hosted, { code, trouble: 'it left no results', stderr }, options.hide)
+    if (!read.results) throw failed(options.name, hosted, { code, problem: 'it left no results', stderr }, options.hide)
     return read
   } finally {
     discard(output)
@@ -136,8 +136,8 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   const words = ['--input-dir', input, '--output-dir', output, '--now', formatTime(now)]
   const chosen = controllers ? ['--controllers', controllers.join(',')] : []
   const running = { program, ...(limits && { limits }), clock, signal, readOnly: input, output }
-  const walls = await wallsOf(hosted, options)
-  if (!live) return await runProgram({ ...running, network: walls }, ['apply-configuration', ...words, ...chosen])
+  const sandboxMode = await sandboxModeOf(hosted, options)
+  if (!live) return await runProgram({ ...running, network: sandboxMode }, ['apply-configuration', ...words, ...chosen])
   if (!kubeconfig)
     throw new MusterError(contractErrors.ExternalFailed, `${name} runs live, and there is no cluster for it.`)
   const text = await kubeconfig()
@@ -147,8 +147,8 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   rmSync(socket, { force: true })
   const allow = [...live.allow, ...serversIn(text)]
   // Without a sandbox the proxy is not enforced, but programs that honour HTTP_PROXY are still limited and recorded.
-  const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, { operator: name, allow, onRefused })
-  const network: Network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
+  const proxy = await openEgressProxy(sandboxMode === 'open' ? undefined : socket, { operator: name, allow, onRefused })
+  const network: Network = sandboxMode === 'open' ? { proxy: proxy.url } : { egress: socket }
   try {
     const asked = ['apply-configuration-live', ...words, ...chosen, '--kubeconfig', file]
     return await runProgram({ ...running, network, copied: [file] }, asked)
@@ -172,13 +172,13 @@ function serversIn(kubeconfig: string): readonly string[] {
 function failed(
   what: string,
   { limits }: HostedProgram,
-  { code, trouble, stderr }: Pick<Ended, 'code' | 'trouble' | 'stderr'>,
+  { code, problem, stderr }: Pick<Ended, 'code' | 'problem' | 'stderr'>,
   hide: Hide = (text) => text,
 ): MusterError {
   const { memoryMb } = { ...defaultProgramLimits, ...limits }
   const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
-  const how = trouble ?? `exit code ${code}`
-  const isShort = ranOutOfMemory(`${trouble}\n${stderr}`)
+  const how = problem ?? `exit code ${code}`
+  const isShort = ranOutOfMemory(`${problem}\n${stderr}`)
   return new MusterError(
     contractErrors.ExternalFailed,
     `${what}: ${isShort ? short : ''}${how}${lastLine(stderr, hide)}.`,

@@ -24,7 +24,7 @@ describe('the file view of a program', () => {
     const [command, script] = [file('bin/tool'), file('bin/script.py')]
     file('bin/secret')
     const program = { command, args: ['-x', 'script.py', 'missing', '..', 'y'.repeat(5000)], folder: at('bin') }
-    expect(viewOf(program, '')).toEqual({ readable: [command, script], covered: [], trouble: undefined })
+    expect(viewOf(program, '')).toEqual({ readable: [command, script], covered: [], problem: undefined })
   })
 
   it('contains the interpreter of a first line, also by env, and its installation', () => {
@@ -75,14 +75,14 @@ describe('the file view of a program', () => {
   })
 
   it('is empty for a missing program', () => {
-    expect(viewOf({ command: 'no-such-tool' }, home).trouble).toBe('there is no no-such-tool in PATH')
+    expect(viewOf({ command: 'no-such-tool' }, home).problem).toBe('there is no no-such-tool in PATH')
   })
 
   it.runIf(process.getuid?.() === 0)('must be readable for other users, where the manager is root', () => {
     const command = file('tool', '', 0o700)
-    expect(viewOf({ command }, '').trouble).toMatch(/tool is readable for its owner alone.*chmod o\+rX it$/)
+    expect(viewOf({ command }, '').problem).toMatch(/tool is readable for its owner alone.*chmod o\+rX it$/)
     const folder = path.dirname(file('folder/x'))
     chmodSync(folder, 0o700)
-    expect(viewOf({ command: file('other'), readable: [folder] }, '').trouble).toContain(`${folder} is readable`)
+    expect(viewOf({ command: file('other'), readable: [folder] }, '').problem).toContain(`${folder} is readable`)
   })
 })

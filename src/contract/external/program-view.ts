@@ -27,14 +27,14 @@ interface ProgramView {
   /** Hidden parts of readable folders. */
   readonly covered: readonly string[]
   /** Why the program cannot run. */
-  readonly trouble: string | undefined
+  readonly problem: string | undefined
 }
 
 /** `searched`: the PATH of the program. `home`: that of the manager. */
 export function viewOf(program: ExternalProgram, searched: string, home: string = homedir()): ProgramView {
   const { command, args = [], folder = process.cwd(), readable = [] } = program
   const file = command.includes('/') ? path.resolve(folder, command) : foundIn(searched, command)
-  if (file === undefined) return { readable: [], covered: [], trouble: `there is no ${command} in PATH` }
+  if (file === undefined) return { readable: [], covered: [], problem: `there is no ${command} in PATH` }
   const scripts = args.map((word) => path.resolve(folder, word)).filter((each) => isFile(each))
   const parts = [file, ...scripts].flatMap((each) => [each].concat(interpretersOf(each, searched)))
   const shown = [...parts.flatMap((each) => partsOf(each, home)), ...readable.flatMap(linksTo)]
@@ -45,7 +45,7 @@ export function viewOf(program: ExternalProgram, searched: string, home: string 
       shown.filter((each) => isFolder(each)),
       program.hidden ?? [],
     ),
-    trouble: blocked === undefined ? undefined : `${blocked} ${notForOthers}`,
+    problem: blocked === undefined ? undefined : `${blocked} ${notForOthers}`,
   }
 }
 

@@ -17,13 +17,13 @@ import { withoutInherited } from '../../manager/isolation/sandbox/inherited-desc
 import {
   canaryCode,
   canaryWords,
-  machineTrouble,
+  machineProblem,
   mostFileBytes,
   mostProcesses,
   type Sandboxed,
   sandboxed,
   signalOf,
-  troubleOf,
+  canaryProblem,
 } from '../../manager/isolation/sandbox/sandbox.ts'
 import { statOf, viewOf } from './program-view.ts'
 import { programsFolder } from './programs-folder.ts'
@@ -83,7 +83,7 @@ export interface Ended {
   readonly stdout: string
   readonly stderr: string
   /** Why it did not end by itself. */
-  readonly trouble: string | undefined
+  readonly problem: string | undefined
 }
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -105,7 +105,9 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
   try {
     group = isOpen ? undefined : openControlGroup(groupLimits(limits))
     const joins = group?.joins ?? []
-    started = isOpen ? { command: limited(own, limits), env } : walled(own, { ...options, network, limits, env, joins })
+    started = isOpen
+      ? { command: limited(own, limits), env }
+      : sandboxedProgram(own, { ...options, network, limits, env, joins })
   } catch (error) {
     group?.remove()
     return unstarted((error as Error).message)
@@ -118,9 +120,9 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
     // A process group of its own, killed as a whole.
     detached: true,
   })
-  let trouble: string | undefined
+  let problem: string | undefined
   const kill = (why: string): void => {
-    trouble ??= why
+    problem ??= why
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch {
@@ -139,14 +141,14 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
   }
   const code = await new Promise<number | undefined>((resolve) => {
     child.on('error', (error) => {
-      trouble ??= `it does not start: ${error.message}`
+      problem ??= `it does not start: ${error.message}`
       resolve(undefined)
     })
     child.on('exit', (exit, by) => {
       const ending = by ?? signalOf(exit)
-      if (ending !== undefined) trouble ??= `it was ended by ${ending}`
-      if (ending === 'SIGXFSZ') trouble = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
-      if (group?.ranOut()) trouble = 'all its processes together ran out of memory'
+      if (ending !== undefined) problem ??= `it was ended by ${ending}`
+      if (ending === 'SIGXFSZ') problem = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
+      if (group?.ranOut()) problem = 'all its processes together ran out of memory'
       // Its remaining children, which may hold its pipes, end with it.
       kill('')
       leaving = clock.after(1000, () => {
@@ -159,7 +161,7 @@ export async function runProgram(options: ProgramRunOptions, words: readonly str
   leaving?.cancel()
   signal?.removeEventListener('abort', stop)
   group?.remove()
-  return { code, ...printed, trouble: trouble === '' ? undefined : trouble }
+  return { code, ...printed, problem: problem === '' ? undefined : problem }
 }
 
 /** A changed file is a new version; one of the arguments may be the script. */
@@ -173,7 +175,7 @@ export function programVersion({ command, args = [], folder = process.cwd() }: E
 }
 
 function unstarted(why: string): Ended {
-  return { code: undefined, stdout: '', stderr: '', trouble: `it does not start: ${why}` }
+  return { code: undefined, stdout: '', stderr: '', problem: `it does not start: ${why}` }
 }
 
 /** Memory is limited even without a sandbox. */
@@ -212,7 +214,10 @@ while ! /usr/bin/env -i "$node" -e "$probe" "$port"; do :; done
 exec "$@"
 `
 
-interface Walls extends Pick<ProgramRunOptions, 'program' | 'readOnly' | 'output' | 'collected' | 'copied'> {
+interface ProgramSandboxOptions extends Pick<
+  ProgramRunOptions,
+  'program' | 'readOnly' | 'output' | 'collected' | 'copied'
+> {
   readonly limits: ProgramLimits
   readonly network: Network
   readonly env: Readonly<Record<string, string>> & { readonly PATH: string }
@@ -220,12 +225,12 @@ interface Walls extends Pick<ProgramRunOptions, 'program' | 'readOnly' | 'output
 }
 
 /** @throws Error when the program cannot run in any sandbox */
-function walled(command: readonly string[], walls: Walls): Sandboxed {
-  const { program, limits, network, env, readOnly, output, collected, copied = [], joins } = walls
+function sandboxedProgram(command: readonly string[], options: ProgramSandboxOptions): Sandboxed {
+  const { program, limits, network, env, readOnly, output, collected, copied = [], joins } = options
   const folder = program.folder ?? process.cwd()
   const socket = typeof network === 'object' && 'egress' in network ? network.egress : undefined
   const view = viewOf(program, env.PATH)
-  if (view.trouble !== undefined) throw new Error(view.trouble)
+  if (view.problem !== undefined) throw new Error(view.problem)
   const whole =
     socket === undefined
       ? command
@@ -267,16 +272,16 @@ function groupLimits({ memoryMb }: ProgramLimits): { readonly memoryBytes: numbe
 let known: Promise<string | undefined> | undefined
 
 /** Why a sandbox cannot be built on this machine; undefined: a test succeeded. Tested once per process. */
-export function networkTrouble(clock: Clock): Promise<string | undefined> {
-  return (known ??= tryWalls(clock))
+export function programSandboxProblem(clock: Clock): Promise<string | undefined> {
+  return (known ??= checkSandbox(clock))
 }
 
 /**
  * A sandbox self-check: a program that tries to reach what only this process may reach: a port, a socket in a readable
  * folder, a file beside it. `network` is the network that it is given.
  */
-export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
-  const lacking = machineTrouble()
+export async function checkSandbox(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
+  const lacking = machineProblem()
   if (lacking !== undefined) return lacking
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-canary-'))
   const [open, file] = [path.join(folder, 'open'), path.join(folder, 'file')]
@@ -287,7 +292,7 @@ export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<
   try {
     mkdirSync(open)
     chmodSync(open, 0o755)
-    writeFileSync(file, 'A program that reads this is not walled in.\n', { mode: 0o644 })
+    writeFileSync(file, 'A program that reads this is not in a sandbox.\n', { mode: 0o644 })
     await Promise.all([
       listen(byPort, { port: 0, host: '127.0.0.1' }),
       listen(byPath, { path: socket, readableAll: true, writableAll: true }),
@@ -295,9 +300,9 @@ export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<
     const { port } = byPort.address() as { readonly port: number }
     const program = { command: process.execPath, args: ['-e', canaryCode], readable: [open] }
     const words = canaryWords({ port, files: [file], socket })
-    const { code, stdout, stderr, trouble } = await runProgram({ program, network, clock }, words)
-    const failure = trouble ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? `exit code ${code}`
-    return troubleOf(stdout, code === 0 && trouble === undefined ? '' : failure)
+    const { code, stdout, stderr, problem } = await runProgram({ program, network, clock }, words)
+    const failure = problem ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? `exit code ${code}`
+    return canaryProblem(stdout, code === 0 && problem === undefined ? '' : failure)
   } finally {
     byPort.close()
     byPath.close()

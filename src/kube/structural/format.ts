@@ -3,7 +3,7 @@
  * be "3 days", a `uri` just a path.
  */
 import { isIP, isIPv4 } from 'node:net'
-import { parseWordyDuration } from '../units/wordy-duration.ts'
+import { parseSchemaDuration } from '../units/schema-duration.ts'
 import { isEmail } from './email.ts'
 
 type Check = (text: string) => boolean
@@ -96,7 +96,7 @@ function isDateTime(text: string): boolean {
   return match !== null && match[1]! <= '23' && match[2]! <= '59' && match[3]! <= '59'
 }
 
-const isDuration = (text: string): boolean => parseWordyDuration(text) !== undefined
+const isDuration = (text: string): boolean => parseSchemaDuration(text) !== undefined
 
 const macParts = new Set([6, 8, 20])
 

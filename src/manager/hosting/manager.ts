@@ -26,7 +26,7 @@ import type { SchedulerLane, LaneObserver, LaneState, PauseReason } from '../sch
 import { createScheduler } from '../schedule/scheduler.ts'
 import { createTaskRunner } from '../tasks/task-runner.ts'
 import { createThreadWatch } from '../threads/thread-watch.ts'
-import type { MarkBoard } from '../threads/mark-board.ts'
+import type { HeartbeatTable } from '../threads/heartbeat-table.ts'
 
 type Shared = Pick<OperatorHostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
 
@@ -42,7 +42,7 @@ export interface ManagerOptions extends Shared, Pick<OperatorHostOptions, 'tasks
   /** Measures each reconcile. @default none */
   readonly meter?: RunMeter | undefined
   /** Shared memory that names the code that holds this thread, for the watchdog's thread. */
-  readonly board?: MarkBoard | undefined
+  readonly heartbeats?: HeartbeatTable | undefined
 }
 
 /** How one operator is hosted. */
@@ -104,7 +104,16 @@ interface Hosted {
 }
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock = systemClock, concurrency = 16, cache: given, observer, meter, board, ...others } = options
+  const {
+    client,
+    clock = systemClock,
+    concurrency = 16,
+    cache: given,
+    observer,
+    meter,
+    heartbeats,
+    ...others
+  } = options
   const cache = given ?? createSharedCache({ client, clock })
   const tasks = others.tasks ?? createTaskRunner({ clock })
   const shared = { ...others, tasks }
@@ -127,7 +136,7 @@ export function createManager(options: ManagerOptions): Manager {
   const budgets = createBudgetKeeper({ clock, onFinding: find })
   const thread = createThreadWatch({
     clock,
-    board,
+    heartbeats,
     onHeld: (held) => {
       const finding = blockingOf(held, clock.now())
       if (finding) find(finding)

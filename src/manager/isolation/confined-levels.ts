@@ -18,7 +18,7 @@ import { startProcessGuest } from './launch/process-guest.ts'
 import type { Canary } from './protocol/protocol.ts'
 import { readablePaths } from './sandbox/readable.ts'
 import type { IsolationLevel, Runner } from './runner.ts'
-import { type SandboxOptions, sandboxTrouble } from './sandbox/sandbox.ts'
+import { type SandboxOptions, sandboxProblem } from './sandbox/sandbox.ts'
 import { startWorkerGuest } from './launch/worker-guest.ts'
 
 /** In a thread of its own, with Node's permission model. */
@@ -42,19 +42,19 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
   const { readable: readableNow, limits, clock, place, log } = prepare('process', options, secrets)
   const readable = readableNow()
   const { canary, folder, dispose } = await openCanary(secrets)
-  const walls: SandboxOptions = {
+  const sandboxOptions: SandboxOptions = {
     root: folder,
     readable: [process.execPath, ...readable],
     memoryMb: 2 * limits.memoryMb + nodeMb,
     tools: options.tools,
   }
-  const trouble = await sandboxTrouble(walls, canary)
-  const cause = `${options.module} (process): ${trouble}.`
-  if (trouble !== undefined && options.allowUnenforced !== true) {
+  const problem = await sandboxProblem(sandboxOptions, canary)
+  const cause = `${options.module} (process): ${problem}.`
+  if (problem !== undefined && options.allowUnenforced !== true) {
     await dispose()
     throw new MusterError(managerErrors.IsolationRefused, cause)
   }
-  const sandbox = trouble === undefined ? walls : undefined
+  const sandbox = problem === undefined ? sandboxOptions : undefined
   return await openConfined({
     ...place,
     log,

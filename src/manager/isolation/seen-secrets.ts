@@ -1,6 +1,6 @@
 /** The Secrets that a guest has read recently: its output and errors may repeat them. */
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
-import type { SecretReads } from '../../operator/view/secrecy.ts'
+import type { SecretReads } from '../../operator/view/secret-redaction.ts'
 import type { PrintedSecrets } from './launch/guest-handle.ts'
 
 interface SeenSecrets extends PrintedSecrets {

@@ -7,7 +7,7 @@
  *
  * The renew deadline is shorter than the lease duration: a leader that cannot reach the server has stopped before
  * another candidate may take over. Clocks of different machines are not compared: a leader counts from when it sent its
- * last renewal (`hold.ts`), the candidates from when they saw it (`sighting.ts`), and look again at the moment it
+ * last renewal (`hold.ts`), the candidates from when they saw it (`lease-observation.ts`), and look again at the moment it
  * expires. Candidates keep their caches filled, so that the first write follows the take-over at once.
  *
  * No clock can prevent a process from checking `isHeld`, being suspended before its write leaves, and resuming a minute
@@ -21,7 +21,7 @@ import { isMusterError } from '../../kube/muster-error.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { createHold } from './hold.ts'
 import { durationOf, type LeaseName, leaseRequests, type LeaseTimes, leaseTimes, microTime, spread } from './lease.ts'
-import { createSighting } from './sighting.ts'
+import { observeLease } from './lease-observation.ts'
 
 export interface ElectionOptions extends Partial<LeaseTimes> {
   readonly client: Client
@@ -81,7 +81,7 @@ export function electLeader(options: ElectionOptions): Election {
   // A request that hangs must leave time for another.
   const sending = { timeoutMs: renewDeadlineMs / 2, signal: stop.signal }
   const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: reportChange })
-  const sighting = createSighting(clock, () => pause.abort())
+  const observation = observeLease(clock, () => pause.abort())
 
   /** The lease as the server last returned it. */
   let known: Lease | undefined
@@ -137,7 +137,7 @@ export function electLeader(options: ElectionOptions): Election {
       isTaken = Boolean(holderIdentity) && !isOurs(lease)
       latest = Math.max(latest, leaseTransitions ?? 0)
       const now = JSON.stringify([lease.metadata.uid, holderIdentity, leaseTransitions, renewTime])
-      sighting.see(now, durationOf(lease, leaseDurationMs))
+      observation.update(now, durationOf(lease, leaseDurationMs))
     }
     known = lease
   }
@@ -196,7 +196,7 @@ export function electLeader(options: ElectionOptions): Election {
     // Another candidate has taken the lease.
     hold.end()
     reportChange()
-    if (!isTaken || sighting.isOverdue) await take()
+    if (!isTaken || observation.isOverdue) await take()
   }
 
   async function run(): Promise<void> {
@@ -244,7 +244,7 @@ export function electLeader(options: ElectionOptions): Election {
         stop.abort()
         pause.abort()
         hold.end()
-        sighting.stop()
+        observation.stop()
         reportChange()
         await running
         if (term) await letGo().catch(onProblem)

@@ -9,7 +9,7 @@
 import type { Clock } from '../../clock/clock.ts'
 import type { MemberRecord } from './member-lease.ts'
 import { type Contender, beats } from './rendezvous.ts'
-import { createSighting, type Sighting } from './sighting.ts'
+import { observeLease, type LeaseObservation } from './lease-observation.ts'
 
 export interface MemberTable {
   /** Members that count, ordered by name. */
@@ -44,7 +44,7 @@ interface MemberTableOptions {
 
 interface Entry {
   record: MemberRecord
-  readonly sighting: Sighting
+  readonly observation: LeaseObservation
   /** Our first renewal that was sent after it became overdue. */
   overdueFrom: number | undefined
   isOut: boolean
@@ -74,7 +74,7 @@ export function createMemberTable({ clock, onChange, onRemains, onOverdue }: Mem
   const open = (record: MemberRecord): Entry => {
     const entry: Entry = {
       record,
-      sighting: createSighting(clock, () => {
+      observation: observeLease(clock, () => {
         entry.overdueFrom = next
         if (!entry.isOut) onOverdue()
       }),
@@ -87,7 +87,7 @@ export function createMemberTable({ clock, onChange, onRemains, onOverdue }: Mem
   }
 
   const forget = (entry: Entry): void => {
-    entry.sighting.stop()
+    entry.observation.stop()
     entries.delete(entry.record.name)
   }
 
@@ -103,7 +103,7 @@ export function createMemberTable({ clock, onChange, onRemains, onOverdue }: Mem
       entry.isOut = record.isReleased
     }
     const { uid = '' } = record.lease.metadata
-    entry.sighting.see(JSON.stringify([uid, record.life, record.renewal, record.isReleased]), record.lastsMs)
+    entry.observation.update(JSON.stringify([uid, record.life, record.renewal, record.isReleased]), record.lastsMs)
   }
 
   const miss = (entry: Entry): void => {
@@ -149,7 +149,7 @@ export function createMemberTable({ clock, onChange, onRemains, onOverdue }: Mem
     isBeatenSince: (arrivals, contender, item) =>
       arrived.slice(arrivals).some((newcomer) => beats(newcomer, contender, item)),
     stop() {
-      for (const { sighting } of entries.values()) sighting.stop()
+      for (const { observation } of entries.values()) observation.stop()
     },
   }
 }

@@ -30,7 +30,7 @@ import { memberLeaseName, type MemberRecord, readMember, releasedLease, writeMem
 import { createMemberTable } from './member-table.ts'
 import { watchMembers } from './member-watch.ts'
 import { winnerOf } from './rendezvous.ts'
-import { createSighting } from './sighting.ts'
+import { observeLease } from './lease-observation.ts'
 
 export interface ShardsOptions extends Partial<LeaseTimes> {
   readonly client: Client
@@ -110,7 +110,7 @@ export function joinShards(options: ShardsOptions): Shards {
   /** Renewals that were sent and have not come back. */
   const attempts = new Map<number, Attempt>()
   const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: breakOff })
-  const namesake = createSighting(clock)
+  const namesake = observeLease(clock)
   /** The server has our life, without interruption since. */
   let isKnown = false
   let isWorking = false
@@ -256,7 +256,7 @@ export function joinShards(options: ShardsOptions): Shards {
     const record = read(lease)
     if (isOurs(record)) return lease
     if (isKnown) breakOff()
-    namesake.see(JSON.stringify([lease.metadata.uid, record.life, record.renewal]), record.lastsMs)
+    namesake.update(JSON.stringify([lease.metadata.uid, record.life, record.renewal]), record.lastsMs)
     if (record.isReleased || namesake.isOverdue) return lease
     throw new MusterError(
       managerErrors.InvalidConfiguration,

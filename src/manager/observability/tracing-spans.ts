@@ -69,11 +69,11 @@ export function spansOf(ledger: Ledger): readonly Span[] {
   const stepsAt = ledger.stepsAt ?? []
   const steps = path.map((step, index) => {
     const at = [stepsAt[index] ?? ledger.startedAt, stepsAt[index + 1] ?? endedAt] as const
-    const trouble = failure?.step === step ? failure : undefined
+    const stepFailure = failure?.step === step ? failure : undefined
     return span(step, at, {
       parentSpanId: run.spanId,
-      attributes: attributes({ 'muster.reason': trouble?.reason }),
-      ...(trouble && { status: { code: failed, message: trouble.message } }),
+      attributes: attributes({ 'muster.reason': stepFailure?.reason }),
+      ...(stepFailure && { status: { code: failed, message: stepFailure.message } }),
     })
   })
   const writes = effort.sent.map((write) => {

@@ -8,7 +8,7 @@ import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { hashAnnotation } from '../../operator/dependent/desired.ts'
 import type { ViewSource } from '../../operator/view/view.ts'
-import { isSecret, secretValues } from '../../operator/view/secrecy.ts'
+import { isSecret, secretValues } from '../../operator/view/secret-redaction.ts'
 
 export const maskedValue = '(secret)'
 export const otherMasked = '(another secret)'

@@ -35,9 +35,9 @@ function changeLines({ object, before, after, action }: PlannedChange): readonly
 function summaryOf(changes: readonly PlannedChange[], crs: readonly PlannedCr[]): string {
   const count = (action: PlannedChange['action']): number => changes.filter((change) => change.action === action).length
   const failed = crs.filter(({ outcome }) => outcome === 'failed' || outcome === 'unsettled').length
-  const trouble = failed === 0 ? '' : `; ${failed} of ${crs.length} CRs would fail`
-  if (changes.length === 0) return `nothing to do for ${crs.length} CR${crs.length === 1 ? '' : 's'}${trouble}.`
-  return `${count('create')} to create, ${count('change')} to change, ${count('delete')} to delete${trouble}.`
+  const failures = failed === 0 ? '' : `; ${failed} of ${crs.length} CRs would fail`
+  if (changes.length === 0) return `nothing to do for ${crs.length} CR${crs.length === 1 ? '' : 's'}${failures}.`
+  return `${count('create')} to create, ${count('change')} to change, ${count('delete')} to delete${failures}.`
 }
 
 function note(text: string): PlanLine {

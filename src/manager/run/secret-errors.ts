@@ -5,7 +5,7 @@
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { hidingValues } from '../../kube/text/hidden-text.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
-import { blackedOut, isSecret, secretValues } from '../../operator/view/secrecy.ts'
+import { blackedOut, isSecret, secretValues } from '../../operator/view/secret-redaction.ts'
 
 /** The error itself, unless its message contains a value of the Secret. */
 export function withoutSecrets(error: unknown, mutation: Mutation): unknown {

@@ -427,7 +427,7 @@ function watchedBy(
   { watchdog, moduleOf, identity, clock = systemClock, log }: ManagerServiceOptions,
   configuration: OpenConfiguration,
   client: Client,
-): Pick<RuntimeOptions, 'board' | 'quarantine'> {
+): Pick<RuntimeOptions, 'heartbeats' | 'quarantine'> {
   if (!watchdog) return {}
   const { blockedFor, quarantine: configMap } = configuration.current.settings.watchdog
   const { kubeconfig, context } = configuration.current.settings.clientConnection
@@ -443,7 +443,7 @@ function watchedBy(
     isChosen: (operator) => configuration.current.sources.has(`operators.${operator}.isolation`),
     tell: (fact) => watchdog.tell(fact),
   })
-  return { board: watchdog.board, quarantine }
+  return { heartbeats: watchdog.heartbeats, quarantine }
 }
 
 function tracingOf(

@@ -48,7 +48,7 @@ import { untilAborted } from './until-aborted.ts'
 
 export interface RuntimeOptions extends Pick<
   ManagerOptions,
-  'metrics' | 'live' | 'webhooks' | 'observer' | 'meter' | 'board'
+  'metrics' | 'live' | 'webhooks' | 'observer' | 'meter' | 'heartbeats'
 > {
   readonly settings: Settings
   /** Loads an operator of the settings; called again after each restart of the operator. */
@@ -137,7 +137,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     ...(live && { live }),
     ...(observer && { observer }),
     meter: options.meter,
-    board: options.board,
+    heartbeats: options.heartbeats,
   })
   const assignedWebhooks = webhooks && createAssignedWebhooks(webhooks)
   const sharedLoad = shareLoads<LoadedOperator>(({ operator, section }) => load(operator, section))

@@ -3,7 +3,7 @@ import { isMusterError, MusterError, type RetryClass } from '../../kube/muster-e
 import { hidingValues } from '../../kube/text/hidden-text.ts'
 import { OperatorError } from '../../operator/failure.ts'
 import type { TaskSecrets } from '../../operator/task/task.ts'
-import { blackedOut } from '../../operator/view/secrecy.ts'
+import { blackedOut } from '../../operator/view/secret-redaction.ts'
 
 const firstMs = 1000
 const mostMs = 300_000

@@ -7,11 +7,11 @@
  * the first one was a heartbeat, code that resumed from an await blocked it: then all runs that were awaiting are
  * named.
  *
- * An endless loop leaves no second mark. For that, another thread reads the last mark from a board: see `watchdog/`.
+ * An endless loop leaves no second mark. For that, another thread reads the last mark from a table in shared memory: see `watchdog/`.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { ThreadMarks } from '../../operator/author-code.ts'
-import { type MarkBoard, noSlot } from './mark-board.ts'
+import { type HeartbeatTable, noSlot } from './heartbeat-table.ts'
 
 /** Operator code that runs in this thread. */
 export interface ThreadPosition {
@@ -39,7 +39,7 @@ interface ThreadWatchOptions {
   readonly heldMs?: number
   readonly onHeld: (held: HeldThread) => void
   /** Shared memory for the marks, for another thread. @default none */
-  readonly board?: MarkBoard | undefined
+  readonly heartbeats?: HeartbeatTable | undefined
 }
 
 export interface ThreadWatch {
@@ -64,7 +64,7 @@ interface Entered {
 
 const beatMs = 250
 
-export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: ThreadWatchOptions): ThreadWatch {
+export function createThreadWatch({ clock, heldMs = 2000, onHeld, heartbeats }: ThreadWatchOptions): ThreadWatch {
   const entered = new Set<Entered>()
   let last: { readonly at: number; readonly by: Entered | undefined } = { at: clock.now(), by: undefined }
   let beat: Timer | undefined
@@ -77,7 +77,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
       onHeld({ ms, by: suspects.map(({ place, step }) => ({ place, step })) })
     }
     last = { at: now, by }
-    board?.mark(by?.slot ?? noSlot)
+    heartbeats?.mark(by?.slot ?? noSlot)
   }
 
   const nextBeat = (): void => {
@@ -89,7 +89,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
 
   return {
     enter(place, isLoading) {
-      const slot = board?.enter(place, isLoading) ?? noSlot
+      const slot = heartbeats?.enter(place, isLoading) ?? noSlot
       const it: Entered = { place, slot, step: '', isInside: false }
       if (entered.size === 0) {
         // There was no heartbeat while nothing ran: the time before does not count.
@@ -103,7 +103,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
           mark(it)
           it.step = step
           it.isInside = true
-          board?.inside(slot, step)
+          heartbeats?.inside(slot, step)
         },
         away: () => mark(undefined),
         back() {
@@ -111,16 +111,16 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: Threa
           if (it.step === '') return
           mark(it)
           it.isInside = true
-          board?.inside(slot, it.step)
+          heartbeats?.inside(slot, it.step)
         },
         outside() {
           mark(undefined)
           it.isInside = false
-          board?.outside(slot)
+          heartbeats?.outside(slot)
         },
         leave() {
           mark(undefined)
-          board?.leave(slot)
+          heartbeats?.leave(slot)
           entered.delete(it)
           if (entered.size === 0) beat?.cancel()
         },

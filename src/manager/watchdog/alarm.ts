@@ -1,6 +1,6 @@
 /**
  * The alarm: the main thread has given no sign of life for too long. It runs in the watchdog's thread, which has only
- * the mark board and the facts it was sent; everything else is loaded now.
+ * the heartbeat table and the facts it was sent; everything else is loaded now.
  *
  * The operator is named in the log and in the quarantine record; then the process is ended. It cannot continue: the
  * engine could terminate the loop, but only together with everything queued behind it, which is the work of other
@@ -17,7 +17,7 @@ import type { Culprit } from '../threads/thread-watch.ts'
 import type { LogLevel, LogLine } from '../logging/log-line.ts'
 import type { ClusterFact, Fact, OperatorFact } from './fact.ts'
 import { exitMainThread, type StackFrame, lookAtMainThread } from './main-stack.ts'
-import { type BoardReading, readBoard } from '../threads/mark-board.ts'
+import { type HeartbeatReading, readHeartbeats } from '../threads/heartbeat-table.ts'
 import { addEntries, type QuarantineEntry, entryKey } from './quarantine-record.ts'
 import { type Version, codeVersionOf } from './version.ts'
 
@@ -32,23 +32,23 @@ const operators = new Map<string, OperatorFact>()
 let wasDebugged = false
 
 /** Returns if it was a false alarm: the main thread is alive, or a debugger has stopped it. */
-export async function raiseAlarm(board: SharedArrayBuffer, silentMs: number): Promise<void> {
+export async function raiseAlarm(heartbeats: SharedArrayBuffer, silentMs: number): Promise<void> {
   // Keeps the thread alive, since timers do not.
   const { port1: alive } = new MessageChannel()
   alive.ref()
   try {
-    await raise(systemClock, board, silentMs)
+    await raise(systemClock, heartbeats, silentMs)
   } finally {
     alive.close()
   }
 }
 
-async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): Promise<void> {
+async function raise(clock: Clock, heartbeats: SharedArrayBuffer, silentMs: number): Promise<void> {
   hearFacts()
-  const reading = readBoard(board)
+  const reading = readHeartbeats(heartbeats)
   if (!reading) return
   const { frames, isDebugged } = await lookAtMainThread(clock, lookMs)
-  if (readBoard(board)?.sign !== reading.sign) return
+  if (readHeartbeats(heartbeats)?.sign !== reading.sign) return
   if (isDebugged) {
     if (!wasDebugged) writeLog(clock, { msg: 'The main thread is blocked; ignored, since a debugger is attached' })
     wasDebugged = true
@@ -80,7 +80,7 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
 
 /** The operators that caused it: one where that is certain, otherwise all that may have. */
 export function culpritsOf(
-  { holder, inside }: Pick<BoardReading, 'holder' | 'inside'>,
+  { holder, inside }: Pick<HeartbeatReading, 'holder' | 'inside'>,
   frames: readonly StackFrame[],
   filesOf: (operator: string) => readonly string[],
 ): readonly Culprit[] {

@@ -35,7 +35,7 @@ describe('the watchdog thread', () => {
     // What is imported or declared beside them would be missing there.
     const note = runInNewContext(`(${noteLook.toString()})`, {}) as typeof noteLook
     expect(note({ sign: 1, silentMs: 5 }, { sign: 1, sleptMs: 10, wantedMs: 10 }).silentMs).toBe(15)
-    const names = new Set(keepWatch.toString().match(/(?<![.\w'])(?:cell|noteLook|readBoard|noSlot)\b/g))
+    const names = new Set(keepWatch.toString().match(/(?<![.\w'])(?:cell|noteLook|readHeartbeats|noSlot)\b/g))
     expect([...names]).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * The loop of the watchdog's thread: it sleeps, and reads the board from time to time. It sleeps without a timer while
+ * The loop of the watchdog's thread: it sleeps, and reads the heartbeat table from time to time. It sleeps without a timer while
  * no run is in progress, so an idle manager causes no wake-ups.
  *
  * These two functions are passed to the thread as source text. Loading a module would take three times the memory
@@ -27,21 +27,21 @@ export function noteLook(before: Watching, { sign, sleptMs, wantedMs }: Look): W
 }
 
 export interface WatchStart {
-  readonly board: SharedArrayBuffer
+  readonly heartbeats: SharedArrayBuffer
   /** The module with `raiseAlarm`. */
   readonly alarm: string
 }
 
 interface AlarmModule {
-  raiseAlarm(board: SharedArrayBuffer, silentMs: number): Promise<void>
+  raiseAlarm(heartbeats: SharedArrayBuffer, silentMs: number): Promise<void>
 }
 
-/** The numbers are those of `cell` in `mark-board.ts`. */
+/** The numbers are those of `cell` in `heartbeat-table.ts`. */
 export async function keepWatch(
-  { board, alarm }: WatchStart,
+  { heartbeats, alarm }: WatchStart,
   note: (before: Watching, look: Look) => Watching,
 ): Promise<void> {
-  const cells = new Int32Array(board)
+  const cells = new Int32Array(heartbeats)
   const [signAt, seatedAt, loadingAt, asleepAt, limitAt] = [0, 2, 3, 4, 5] as const
   const sleeping = new Int32Array(new SharedArrayBuffer(4))
   const fresh = (): Watching => ({ sign: Atomics.load(cells, signAt), silentMs: 0 })
@@ -68,7 +68,7 @@ export async function keepWatch(
       // From here on time matters: use the code that the main thread has compiled before.
       process.getBuiltinModule('node:module').enableCompileCache()
       const loaded = (await import(alarm)) as AlarmModule
-      await loaded.raiseAlarm(board, watching.silentMs)
+      await loaded.raiseAlarm(heartbeats, watching.silentMs)
     } catch (error) {
       const { writeSync } = process.getBuiltinModule('node:fs')
       writeSync(2, `${JSON.stringify({ level: 'error', msg: 'Watchdog failed', error: String(error) })}\n`)

@@ -1,7 +1,7 @@
 /**
  * The watchdog: a thread that detects when an operator blocks the main thread for good.
  *
- * It is started with the first operator code. From then on the main thread writes marks to a board (`mark-board.ts`),
+ * It is started with the first operator code. From then on the main thread writes heartbeats to a table (`heartbeat-table.ts`),
  * and the watchdog checks them while runs are in progress (`watch-thread.ts`). Without a sign of life for the limit, it
  * names the operator, records it for all replicas and restarts, and ends the process (`alarm.ts`).
  */
@@ -10,11 +10,11 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Log } from '../logging/log-line.ts'
 import { createThreadWatch, type ThreadPosition, type ThreadWatch } from '../threads/thread-watch.ts'
 import type { Fact } from './fact.ts'
-import { cell, createMarkBoard, type MarkBoard } from '../threads/mark-board.ts'
+import { cell, createHeartbeatTable, type HeartbeatTable } from '../threads/heartbeat-table.ts'
 import { keepWatch, noteLook, type WatchStart } from './watch-thread.ts'
 
 export interface Watchdog {
-  readonly board: MarkBoard
+  readonly heartbeats: HeartbeatTable
   /** For operator code outside of reconciles: loading modules, serving webhooks. */
   readonly thread: ThreadWatch
   /** Changes the limit; 0 turns the watchdog off. */
@@ -35,7 +35,7 @@ const firstLimitMs = 10_000
 /** Undefined outside of a main thread: it would end a process that belongs to other code. */
 export function openWatchdog({ clock, log }: WatchdogOptions): Watchdog | undefined {
   if (!isMainThread) return undefined
-  const marks = createMarkBoard()
+  const marks = createHeartbeatTable()
   const cells = new Int32Array(marks.buffer)
   Atomics.store(cells, cell.limit, firstLimitMs)
   const facts: Fact[] = []
@@ -43,7 +43,7 @@ export function openWatchdog({ clock, log }: WatchdogOptions): Watchdog | undefi
   let isClosed = false
 
   const start = (): Worker => {
-    const workerData: WatchStart = { board: marks.buffer, alarm: alarmUrl }
+    const workerData: WatchStart = { heartbeats: marks.buffer, alarm: alarmUrl }
     const code = `const { workerData } = require('node:worker_threads')\nvoid (${keepWatch.toString()})(workerData, ${noteLook.toString()})`
     const made = new Worker(code, {
       eval: true,
@@ -60,7 +60,7 @@ export function openWatchdog({ clock, log }: WatchdogOptions): Watchdog | undefi
     for (const fact of facts.splice(0)) made.postMessage(fact, [])
     return made
   }
-  const board: MarkBoard = {
+  const heartbeats: HeartbeatTable = {
     ...marks,
     enter(place: ThreadPosition, isLoading) {
       if (!isClosed && Atomics.load(cells, cell.limit) > 0) worker ??= start()
@@ -68,8 +68,8 @@ export function openWatchdog({ clock, log }: WatchdogOptions): Watchdog | undefi
     },
   }
   return {
-    board,
-    thread: createThreadWatch({ clock, board, onHeld: () => undefined }),
+    heartbeats,
+    thread: createThreadWatch({ clock, heartbeats, onHeld: () => undefined }),
     limit(ms) {
       Atomics.store(cells, cell.limit, Math.min(ms, longestMs))
       if (ms > 0) return

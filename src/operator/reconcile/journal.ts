@@ -11,7 +11,7 @@ import { kindText } from '../dependent/entry.ts'
 import { type ReconcileFailure, failureOf } from '../failure.ts'
 import type { EventDraft, Ledger, LedgerEntry, Operation } from '../ledger.ts'
 import type { Suspended } from '../task/task-results.ts'
-import type { SecretReads } from '../view/secrecy.ts'
+import type { SecretReads } from '../view/secret-redaction.ts'
 import type { ObjectName } from '../view/view.ts'
 
 /** Details of an operation. */

@@ -5,7 +5,7 @@ import type { Application, ApplicationAccess } from '../lifecycle/application.ts
 import { shorten } from '../lifecycle/status.ts'
 import { Secret } from '../../kube/kinds.ts'
 import { offline } from '../live.ts'
-import { withSecretReads } from '../view/secrecy.ts'
+import { withSecretReads } from '../view/secret-redaction.ts'
 import type { View } from '../view/view.ts'
 import { observeLife } from './life.ts'
 import { ReconcileRun } from './run.ts'

@@ -4,7 +4,7 @@
  *
  * A view shows the declared inputs (of projected ones the declared fields) and refuses all other reads (`coverage.ts`). It records what was read: a watch event
  * requeues the CRs that read the changed object, so no author maps a Secret back to the CRs that refer to it. It also
- * records the Secrets among them (`secrecy.ts`).
+ * records the Secrets among them (`secret-redaction.ts`).
  */
 import { operatorErrors } from '../errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
@@ -20,7 +20,7 @@ import {
 import { coverageOf, type Coverage, selects } from './coverage.ts'
 import { describeInput, type Input, inputOf, type Reference } from './input.ts'
 import { type References, referencesIn } from './references.ts'
-import { recordSecrets, type SecretReads } from './secrecy.ts'
+import { recordSecrets, type SecretReads } from './secret-redaction.ts'
 import type { TypedResource } from '../../kube/typed-resource.ts'
 
 /** The name of an object. `namespace` is absent for cluster-scoped kinds. */

@@ -6,7 +6,7 @@ import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { formatTime } from '../../kube/units/duration.ts'
 import { readYaml } from '../../kube/yaml/yaml.ts'
-import { carryOut, checkMutations } from '../../contract/external/carry-out.ts'
+import { executeMutations, checkMutations } from '../../contract/external/execute-mutations.ts'
 import { openGatherFolder } from '../../contract/directory/gather-folder.ts'
 import { inputsOfCluster } from '../../contract/directory/inputs.ts'
 import { unspecifiedFolder } from '../../contract/declaration/mutation.ts'
@@ -57,7 +57,7 @@ export async function runBinaryOn(
       mutations.push(...done.read.mutations)
       const output = { ...done, read: { ...done.read, mutations } }
       if (done.problems.length > 0) return output
-      const carried = await carryOut(await checkMutations(done.read.mutations, how), how)
+      const carried = await executeMutations(await checkMutations(done.read.mutations, how), how)
       const refused = carried.flatMap(({ read, error }) =>
         error === undefined ? [] : [{ title: `refused: ${read.file}`, lines: [describeError(error)] }],
       )

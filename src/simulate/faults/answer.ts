@@ -16,7 +16,7 @@ export function refusal(status: number): TransportResponse {
     kind: 'Status',
     status: 'Failure',
     reason: reasons[status] ?? 'Unknown',
-    message: 'trouble that the simulation makes',
+    message: 'error injected by the simulation',
     code: status,
   })
   const headers = status === 429 ? { ...jsonHeaders, 'retry-after': '1' } : jsonHeaders

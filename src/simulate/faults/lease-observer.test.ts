@@ -102,10 +102,10 @@ describe('a lease observer', () => {
     lead(one)
     look(other)
     expect(observer.isSettled(since)).toBe(true)
-    for (const trouble of ['stoppedUntil', 'cutUntil', 'lapsedUntil'] as const) {
-      one[trouble] = 10
+    for (const fault of ['stoppedUntil', 'cutUntil', 'lapsedUntil'] as const) {
+      one[fault] = 10
       expect(observer.isSettled(since)).toBe(false)
-      one[trouble] = 0
+      one[fault] = 0
     }
     since = 0
     expect(observer.isSettled(since)).toBe(false)

@@ -178,7 +178,8 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     if (faults.length > 0 || scenario.like === undefined || run.refused !== undefined) return found
     const other = await referenceOf(scenarioOf(scenario.like))
     // An operator that reports the problem has done its part.
-    if (other.run.refused !== undefined || (scenario.name.startsWith('set ') && hasTrouble(run.end))) return found
+    if (other.run.refused !== undefined || (scenario.name.startsWith('set ') && hasFalseConditions(run.end)))
+      return found
     const mask = new Set([...reference.mask, ...other.mask])
     const again = judge(run, subject, { ...expectedOf(other, []), mask, counts: undefined })
     return [
@@ -331,7 +332,7 @@ function expectedOf({ run, mask }: BaselineRun, faults: readonly Fault[]): Expec
   return { end: run.end, mask, outside: JSON.stringify(run.outside), counts: isCounted ? run : undefined }
 }
 
-function hasTrouble(end: EndState): boolean {
+function hasFalseConditions(end: EndState): boolean {
   return [...end.values()].some((fields) =>
     [...fields].some(
       ([path, value]) => /^\.status\.conditions\.(?:Ready|Reconciled|Available)\.is$/.test(path) && value !== '"True"',

@@ -34,8 +34,8 @@ export const follows: Rule = {
         changes++
         const place = `${original.kind} ${formatPath(path)}`
         problems.push(...(await unseen(cluster, cr, `${place} changed`)))
-        const { troubles } = examinationReportOf((await cluster.find(cr))!)
-        if (troubles[0] !== undefined) told.push(`${place}: ${troubles[0]}`)
+        const { falseConditions } = examinationReportOf((await cluster.find(cr))!)
+        if (falseConditions[0] !== undefined) told.push(`${place}: ${falseConditions[0]}`)
         await writeField(cluster.client, cr, (await cluster.find(cr))!, path, changed.before)
         problems.push(...(await unseen(cluster, cr, `${place} changed back`)))
         const after = signatureOf((await cluster.find(cr))!)
@@ -88,8 +88,10 @@ export const finalizes: Rule = {
     for (const cr of cluster.crs) {
       const left = await cluster.find(cr)
       if (!left) continue
-      const { troubles } = examinationReportOf(left)
-      problems.push(`${left.kind} ${cr.name} is still there after ten minutes: ${troubles[0] ?? 'no reason given'}`)
+      const { falseConditions } = examinationReportOf(left)
+      problems.push(
+        `${left.kind} ${cr.name} is still there after ten minutes: ${falseConditions[0] ?? 'no reason given'}`,
+      )
     }
     const leftovers = (await cluster.children()).filter((child) => !isKept(cluster, child))
     // While the CR still has a finalizer its children may exist.

@@ -139,7 +139,7 @@ interface ExaminationReport {
   /** Ready, without any problem. */
   readonly isReady: boolean
   /** `Ready False Waiting: …`: the conditions that are not true. */
-  readonly troubles: readonly string[]
+  readonly falseConditions: readonly string[]
 }
 
 const positive: ReadonlySet<string> = new Set(['Ready', 'Available', 'Reconciled'])
@@ -158,6 +158,8 @@ export function examinationReportOf(cr: UntypedObject): ExaminationReport {
     observedGeneration,
     conditions,
     isReady: judged.length > 0 && bad.length === 0,
-    troubles: bad.map(({ type, status: is, reason = '', message = '' }) => `${type} ${is} ${reason}: ${message}`),
+    falseConditions: bad.map(
+      ({ type, status: is, reason = '', message = '' }) => `${type} ${is} ${reason}: ${message}`,
+    ),
   }
 }

@@ -48,11 +48,13 @@ export const status: Rule = {
     const problems: string[] = []
     for (const cr of cluster.crs) problems.push(...(await faultsAtRest(cluster, cr)))
     if (problems.length > 0) return failed(some(problems))
-    const { silent, stuck, shown } = await trouble(await examination.fresh())
+    const { silent, stuck, shown } = await writeOutage(await examination.fresh())
     if (silent.length > 0) return failed(`${some(silent)}, though nothing could be written`)
-    if (stuck.length > 0) return failed(`${some(stuck)}, though the trouble was over`)
+    if (stuck.length > 0) return failed(`${some(stuck)}, though writes succeed again`)
     const told =
-      shown === undefined ? 'it writes nothing that could fail' : `in trouble: ${shown}; and well again afterwards`
+      shown === undefined
+        ? 'it writes nothing that could fail'
+        : `while writes fail: ${shown}; and well again afterwards`
     return passed(`Ready and of the current generation at rest; ${told}`)
   },
 }
@@ -60,7 +62,7 @@ export const status: Rule = {
 async function faultsAtRest(cluster: ScorecardCluster, cr: ScorecardTarget): Promise<readonly string[]> {
   const object = await cluster.find(cr)
   if (!object) return [`${cr.name} is gone`]
-  const { generation, observedGeneration, conditions, isReady, troubles } = examinationReportOf(object)
+  const { generation, observedGeneration, conditions, isReady, falseConditions } = examinationReportOf(object)
   const place = `${object.kind} ${cr.name}`
   const incomplete = conditions.filter(({ reason, lastTransitionTime }) => !reason || !lastTransitionTime)
   return [
@@ -70,12 +72,12 @@ async function faultsAtRest(cluster: ScorecardCluster, cr: ScorecardTarget): Pro
     ...(conditions.length === 0 ? [`${place} has no conditions`] : []),
     ...(isReady || conditions.length === 0
       ? []
-      : [`${place} is not ready at rest: ${troubles[0] ?? 'no condition says so'}`]),
+      : [`${place} is not ready at rest: ${falseConditions[0] ?? 'no condition says so'}`]),
     ...incomplete.map(({ type }) => `${place}: condition ${type} has no reason or no time`),
   ]
 }
 
-interface Trouble {
+interface WriteOutage {
   readonly silent: readonly string[]
   readonly stuck: readonly string[]
   /** The conditions of the first CR. */
@@ -83,7 +85,7 @@ interface Trouble {
 }
 
 /** Makes all writes of the operator fail, and then succeed again. */
-async function trouble(cluster: ScorecardCluster): Promise<Trouble> {
+async function writeOutage(cluster: ScorecardCluster): Promise<WriteOutage> {
   let refusals = 0
   cluster.refuse((request) => {
     const { target } = request
@@ -100,16 +102,16 @@ async function trouble(cluster: ScorecardCluster): Promise<Trouble> {
   let shown: string | undefined
   const reports = async (): Promise<readonly (readonly [ScorecardTarget, ReturnType<typeof examinationReportOf>])[]> =>
     await Promise.all(cluster.crs.map(async (cr) => [cr, examinationReportOf((await cluster.find(cr))!)] as const))
-  const inTrouble = await reports()
-  if (inTrouble.every(([, { isReady, troubles }]) => isReady || troubles.length === 0)) {
+  const duringOutage = await reports()
+  if (duringOutage.every(([, { isReady, falseConditions }]) => isReady || falseConditions.length === 0)) {
     silent.push(`no CR says that it is not ready`)
   }
-  for (const [, { troubles }] of inTrouble) shown ??= troubles[0]?.split(':')[0]
+  for (const [, { falseConditions }] of duringOutage) shown ??= falseConditions[0]?.split(':')[0]
   cluster.refuse(undefined)
   await cluster.clock.advance(600_000)
   await cluster.rest()
-  for (const [cr, { isReady, troubles }] of await reports()) {
-    if (!isReady) stuck.push(`${cr.name} still says ${troubles[0] ?? 'nothing'}`)
+  for (const [cr, { isReady, falseConditions }] of await reports()) {
+    if (!isReady) stuck.push(`${cr.name} still says ${falseConditions[0] ?? 'nothing'}`)
   }
   return { silent, stuck, shown }
 }

@@ -325,7 +325,7 @@ const failure: TransportResponse = {
         kind: 'Status',
         status: 'Failure',
         reason: 'InternalError',
-        message: 'trouble that the examination makes',
+        message: 'error injected by the scorecard',
         code: 500,
       }),
     )

@@ -126,16 +126,16 @@ async function main(how: string): Promise<Report> {
     }
     const limits = { memoryMb: 768, timeoutMs: 60_000 }
     const network = how === 'control' ? 'open' : 'cut'
-    const { stdout, stderr, trouble } = isProgram
+    const { stdout, stderr, problem } = isProgram
       ? await runProgram({ program, limits, network, readOnly: input, output, clock }, words)
       : await asGuest([process.execPath, script, ...words], env, [script, readable, input], hidden)
     const said = stdout.startsWith('{')
       ? (JSON.parse(stdout) as Pick<Report, 'tried' | 'done'>)
       : { tried: 0, done: [] }
-    const failure = stdout.startsWith('{') ? trouble : `${trouble ?? ''} ${stderr}`
+    const failure = stdout.startsWith('{') ? problem : `${problem ?? ''} ${stderr}`
     const left = [...leftIn(isProgram ? output : undefined), ...(pipe.isWritten() ? ['what it wrote to a pipe'] : [])]
     const memory = how === 'program' && group ? await sharedMemory(output) : {}
-    return { uid: process.getuid?.() ?? -1, ...said, left, ...(failure !== undefined && { trouble: failure }), memory }
+    return { uid: process.getuid?.() ?? -1, ...said, left, ...(failure !== undefined && { problem: failure }), memory }
   } finally {
     clearTimeout(making)
     for (const server of servers) server.close()
@@ -160,8 +160,8 @@ async function sharedMemory(output: string): Promise<Report['memory']> {
   }
   const ended = Object.entries(ways).map(async ([name, [command = '', ...args]]) => {
     const limits = { memoryMb: 64, timeoutMs: 60_000 }
-    const { trouble } = await runProgram({ program: { command, args }, limits, output, clock }, [])
-    return [name, trouble ?? 'it had as much as it wanted'] as const
+    const { problem } = await runProgram({ program: { command, args }, limits, output, clock }, [])
+    return [name, problem ?? 'it had as much as it wanted'] as const
   })
   return Object.fromEntries(await Promise.all(ended))
 }
@@ -172,7 +172,7 @@ function asGuest(
   env: Readonly<Record<string, string>>,
   readable: readonly string[],
   covered: readonly string[],
-): Promise<{ readonly stdout: string; readonly stderr: string; readonly trouble: string | undefined }> {
+): Promise<{ readonly stdout: string; readonly stderr: string; readonly problem: string | undefined }> {
   const root = folder('root')
   const group = openControlGroup({ memoryBytes: 900 * 2 ** 20, processes: 1024 })
   const options = {
@@ -198,7 +198,7 @@ function asGuest(
   return new Promise((resolve) => {
     child.on('close', (code) => {
       group?.remove()
-      resolve({ ...printed, trouble: code === 0 ? undefined : `exit code ${code}` })
+      resolve({ ...printed, problem: code === 0 ? undefined : `exit code ${code}` })
     })
   })
 }

@@ -8,7 +8,7 @@ export interface Report {
   readonly done: readonly string[]
   /** Effects that are visible on the machine afterwards. */
   readonly left: readonly string[]
-  readonly trouble?: string
+  readonly problem?: string
   /** The exit after exceeding shared memory, by kind of memory; empty without control groups. */
   readonly memory?: Readonly<Record<string, string>> | undefined
 }

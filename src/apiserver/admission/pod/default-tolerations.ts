@@ -12,14 +12,14 @@ export const defaultTolerations: AdmissionPlugin = {
     served.table === 'pods' && subresource === '' ? withDefaultTolerations(object) : object,
 }
 
-const troubles = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
+const nodeTaints = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 const tolerationSeconds = 300
 
 /** The pod with the default tolerations; the same object when there is nothing to add. */
 export function withDefaultTolerations(pod: UntypedObject): UntypedObject {
   const { spec = { containers: [] } } = pod as unknown as Pod
   const known = spec.tolerations ?? []
-  const missing = troubles.filter((key) => !known.some((toleration) => covers(toleration, key)))
+  const missing = nodeTaints.filter((key) => !known.some((toleration) => covers(toleration, key)))
   if (missing.length === 0) return pod
   const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }))
   return { ...pod, spec: { ...spec, tolerations: [...known, ...added] } }

@@ -4,7 +4,7 @@
  * number a double.
  */
 import { type Json, type JsonObject, equalJson, isJsonObject } from '../../json.ts'
-import { parseWordyDuration } from '../../units/wordy-duration.ts'
+import { parseSchemaDuration } from '../../units/schema-duration.ts'
 import { equalValues } from '../library/compare.ts'
 import { CelRuntimeError, noSuchOverload } from '../value/error.ts'
 import { escapeName, unescapeName } from '../value/escape.ts'
@@ -109,7 +109,7 @@ function readDate(text: string): CelTimestamp {
 
 /** Go's notation, or a number with a word: `3 days`. */
 function readDuration(text: string): CelDuration {
-  const nanos = parseWordyDuration(text)
+  const nanos = parseSchemaDuration(text)
   if (nanos === undefined) throw new CelRuntimeError(`Invalid duration ${text}: unable to parse ${text} as duration`)
   return new CelDuration(nanos)
 }

@@ -34,10 +34,10 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     String(messageBytes),
   ]
   const group = sandbox && openControlGroup({ memoryBytes: sandbox.memoryMb * 2 ** 20, processes: mostProcesses })
-  const walled = sandbox && sandboxed({ ...sandbox, cgroups: group?.joins ?? [] }, node)
-  const [program = '', ...args] = walled?.command ?? node
+  const sandboxedNode = sandbox && sandboxed({ ...sandbox, cgroups: group?.joins ?? [] }, node)
+  const [program = '', ...args] = sandboxedNode?.command ?? node
   const child = spawn(program, args, {
-    env: walled?.env ?? {},
+    env: sandboxedNode?.env ?? {},
     cwd: '/',
     stdio: withoutInherited(['ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
     // A process group of its own: killed as a whole.

@@ -8,7 +8,7 @@ import { here, slowTest } from '../../../../test/misbehaving-guests.ts'
 import type { JsonObject } from '../../../kube/json.ts'
 import { openRunner } from '../open-runner.ts'
 import type { Canary } from '../protocol/protocol.ts'
-import { machineTrouble, sandboxed, sandboxTrouble, signalOf, troubleOf } from './sandbox.ts'
+import { machineProblem, sandboxed, sandboxProblem, signalOf, canaryProblem } from './sandbox.ts'
 
 /** Machines by what their setpriv does, which is run first. What a real one does, test/real/isolation.test.ts looks at. */
 const machines = {
@@ -59,19 +59,19 @@ describe('a sandbox on a machine that', slowTest, () => {
       'ends it without a word',
       'no sandbox can be built (exit code 9); allow unprivileged user namespaces here (sysctl, AppArmor, the seccomp profile of a container), or choose the level worker',
     ],
-  ] as const)('%s is rejected, with cause and cure', async (machine, trouble) => {
+  ] as const)('%s is rejected, with cause and cure', async (machine, problem) => {
     const options = { root, readable: [process.execPath], memoryMb: 1024, tools: toolsOf(machine) }
-    expect(await sandboxTrouble(options, canary)).toBe(trouble)
+    expect(await sandboxProblem(options, canary)).toBe(problem)
     await expect(
       openRunner('process', { module: here('misbehaving-guest/operator.ts'), tools: options.tools }),
-    ).rejects.toMatchObject({ name: 'IsolationRefused', message: expect.stringContaining(trouble) as string })
+    ).rejects.toMatchObject({ name: 'IsolationRefused', message: expect.stringContaining(problem) as string })
   })
 
   it('that leaks is detected, with the name of the leak', async () => {
     const options = { root, readable: [process.execPath], memoryMb: 1024, tools: toolsOf('only pretends') }
-    const trouble = await sandboxTrouble(options, canary)
-    expect(trouble).toContain(`its walls do not hold: files (${file})`)
-    expect(trouble).toContain('signals, network')
+    const problem = await sandboxProblem(options, canary)
+    expect(problem).toContain(`the sandbox leaks: files (${file})`)
+    expect(problem).toContain('signals, network')
   })
 
   it('forbids it runs an operator as a process only with permission, and warns', async () => {
@@ -122,14 +122,14 @@ describe('building a sandbox', () => {
     ['setpriv: setresuid failed: Invalid argument', 'the manager is root of a user namespace without further uids'],
     ['mount: overlay: wrong fs type', 'it needs overlayfs, and for an ordinary user Linux 5.11 or later'],
   ])('that fails with “%s” is reported with its cure', (failure, cure) => {
-    expect(troubleOf('', failure)).toContain(`no sandbox can be built (${failure}); ${cure}`)
+    expect(canaryProblem('', failure)).toContain(`no sandbox can be built (${failure}); ${cure}`)
   })
 
   it('is rejected for a root manager that cannot change its uid', () => {
     const isRoot = process.getuid?.() === 0
-    if (!isRoot || process.platform !== 'linux' || machineTrouble() !== undefined) return
+    if (!isRoot || process.platform !== 'linux' || machineProblem() !== undefined) return
     const module = new URL('sandbox.ts', import.meta.url).href
-    const code = `import(${JSON.stringify(module)}).then(({ machineTrouble }) => console.log(machineTrouble()))`
+    const code = `import(${JSON.stringify(module)}).then(({ machineProblem }) => console.log(machineProblem()))`
     const words = ['--bounding-set=-sys_admin', process.execPath, '--conditions=muster-source', '-e', code]
     const { stdout } = spawnSync('setpriv', words, { encoding: 'utf8' })
     expect(stdout).toBe(

@@ -6,7 +6,7 @@
  * process has another uid, no capabilities and no way to gain any. It ends with the manager.
  *
  * An ordinary user builds it in a user namespace. A manager that is root builds it without one: only then can it change
- * the uid. If it cannot be built or is not effective, `sandboxTrouble` names the reason; there is no weaker form of it.
+ * the uid. If it cannot be built or is not effective, `sandboxProblem` names the reason; there is no weaker form of it.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
@@ -301,16 +301,16 @@ export function canaryWords({ port, files, socket = '' }: Canary & { readonly so
 }
 
 /** Why a sandbox is not effective; undefined when it is. */
-export async function sandboxTrouble(options: SandboxOptions, canary: Canary): Promise<string | undefined> {
-  const lacking = machineTrouble()
+export async function sandboxProblem(options: SandboxOptions, canary: Canary): Promise<string | undefined> {
+  const lacking = machineProblem()
   if (lacking !== undefined) return lacking
   const words = [process.execPath, '-e', canaryCode, '--', ...canaryWords(canary)]
   const { code, output, problem } = await outputOf(sandboxed(options, words))
-  return troubleOf(output, code === 0 ? '' : problem || `exit code ${code}`)
+  return canaryProblem(output, code === 0 ? '' : problem || `exit code ${code}`)
 }
 
 /** Why no sandbox can be built on this machine or by this process. */
-export function machineTrouble(): string | undefined {
+export function machineProblem(): string | undefined {
   if (process.platform !== 'linux') return `there are no namespaces on ${process.platform}; it needs Linux`
   if (process.getuid?.() !== 0 || hasSysAdmin()) return undefined
   // In a user namespace it could build a sandbox, but would stay uid 0 in it.
@@ -327,10 +327,10 @@ function hasSysAdmin(): boolean {
 }
 
 /** From the canary's output and failure. */
-export function troubleOf(printed: string, failure: string): string | undefined {
+export function canaryProblem(printed: string, failure: string): string | undefined {
   const leaks = leaksIn(printed)
   if (failure !== '' || !leaks) return `no sandbox can be built (${failure || 'no result'}); ${cureFor(failure)}`
-  return leaks.length > 0 ? `its walls do not hold: ${leaks.join(', ')}` : undefined
+  return leaks.length > 0 ? `the sandbox leaks: ${leaks.join(', ')}` : undefined
 }
 
 /** Error messages of the tools, and what to do about them. */

@@ -7,13 +7,13 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { listen } from '../../test/loopback.ts'
-import { offlineEnvironment } from './cut-off.ts'
+import { offlineEnvironment } from './network-isolation.ts'
 
 const source = fileURLToPath(new URL('..', import.meta.url))
 
 /** Tries everything that an operator could think of, once it is offline, and tells what came of it. */
 const program = `
-import { cutOff } from ${JSON.stringify(path.join(source, 'contract/cut-off.ts'))}
+import { cutOff } from ${JSON.stringify(path.join(source, 'contract/network-isolation.ts'))}
 await cutOff((line) => process.stderr.write(line + '\\n'))
 const { loadConnection } = await import(${JSON.stringify(path.join(source, 'client/load-connection.ts'))})
 const { openSync, readdirSync, readFileSync } = await import('node:fs')

@@ -1,5 +1,5 @@
 /**
- * A mark board: which run holds the main thread, in shared memory, so that another thread can read it while the main
+ * The heartbeat table: which run holds the main thread, in shared memory, so that another thread can read it while the main
  * thread is blocked.
  *
  * Each run in progress has a slot with its name, written once. A mark is two stores: the slot that holds the thread,
@@ -13,7 +13,7 @@
 import type { Culprit, ThreadPosition } from './thread-watch.ts'
 
 /** The writer: the main thread. */
-export interface MarkBoard {
+export interface HeartbeatTable {
   readonly buffer: SharedArrayBuffer
   /**
    * A run begins. `isLoading`: a module is loaded, which may take long. @returns its slot; runs without one share
@@ -30,7 +30,7 @@ export interface MarkBoard {
 }
 
 /** The reader. */
-export interface BoardReading {
+export interface HeartbeatReading {
   /** Changes with every mark. */
   readonly sign: number
   /** The run that held the thread last, where that is certain. */
@@ -55,11 +55,11 @@ const slotBytes = 32 + nameBytes + nameBytes + keyBytes
 const headBytes = 64
 const stepsAt = headBytes + slots * slotBytes
 const stepBytes = 4 + nameBytes
-const boardBytes = stepsAt + steps * stepBytes
+const tableBytes = stepsAt + steps * stepBytes
 
 const state = { free: 0, outside: 1, inside: 2 } as const
 
-export function createMarkBoard(buffer: SharedArrayBuffer = new SharedArrayBuffer(boardBytes)): MarkBoard {
+export function createHeartbeatTable(buffer: SharedArrayBuffer = new SharedArrayBuffer(tableBytes)): HeartbeatTable {
   const cells = new Int32Array(buffer)
   const bytes = new Uint8Array(buffer)
   const encoder = new TextEncoder()
@@ -140,7 +140,7 @@ export function createMarkBoard(buffer: SharedArrayBuffer = new SharedArrayBuffe
 }
 
 /** Undefined: it was written to meanwhile, so the writer is alive. */
-export function readBoard(buffer: SharedArrayBuffer): BoardReading | undefined {
+export function readHeartbeats(buffer: SharedArrayBuffer): HeartbeatReading | undefined {
   const cells = new Int32Array(buffer)
   const sign = Atomics.load(cells, cell.sign)
   const inside: Culprit[] = []

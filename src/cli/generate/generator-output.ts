@@ -1,5 +1,5 @@
 /** The result of a generator: a file name and its text. */
-export interface Made {
+export interface GeneratorOutput {
   readonly name: string
   readonly text: string
 }

@@ -8,9 +8,9 @@ import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1
 import * as kitKinds from '../../kube/kinds.ts'
 import { typesOfCrd } from '../../operator/kind/type-text.ts'
 import { nearest } from '../../kube/text/nearest.ts'
-import type { Made } from './made.ts'
+import type { GeneratorOutput } from './generator-output.ts'
 
-export interface KeptKind {
+export interface DependentKind {
   readonly kind: string
   readonly apiVersion: string
   /** The expression after `kind:`. */
@@ -20,7 +20,7 @@ export interface KeptKind {
   /** Further lines at the top of the file. */
   readonly imports: readonly string[]
   /** A file of types that the imports need. */
-  readonly types?: Made
+  readonly types?: GeneratorOutput
 }
 
 /** `Deployment`, `deploy`, `events.k8s.io/v1/Event`. */
@@ -37,7 +37,7 @@ export function readKindName(text: string): KindName {
 }
 
 /** @throws UnknownKind; InvalidFlag when several kinds are called so */
-export function builtinKind({ word, apiVersion }: KindName): KeptKind {
+export function builtinKind({ word, apiVersion }: KindName): DependentKind {
   const called = builtinResources().filter(
     (resource) =>
       namesOf(resource).includes(word.toLowerCase()) &&
@@ -66,7 +66,7 @@ export function builtinKind({ word, apiVersion }: KindName): KeptKind {
 }
 
 /** @throws UnknownKind when none of the CRDs defines it */
-export function customKind({ word, apiVersion }: KindName, crds: readonly CustomResourceDefinition[]): KeptKind {
+export function customKind({ word, apiVersion }: KindName, crds: readonly CustomResourceDefinition[]): DependentKind {
   const crd = crds.find(({ spec: { names } }) =>
     [names.kind, names.plural, names.singular ?? '', ...(names.shortNames ?? [])].some(
       (name) => name !== '' && name.toLowerCase() === word.toLowerCase(),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseWordyDuration } from './wordy-duration.ts'
+import { parseSchemaDuration } from './schema-duration.ts'
 
 it.each([
   ['1h30m', 5_400_000_000_000n],
@@ -11,5 +11,5 @@ it.each([
   ['day', undefined],
   ['99999999999999999999 days', undefined],
 ])('parses %j', (text, nanoseconds) => {
-  expect(parseWordyDuration(text)).toBe(nanoseconds)
+  expect(parseSchemaDuration(text)).toBe(nanoseconds)
 })

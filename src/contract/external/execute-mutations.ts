@@ -26,14 +26,14 @@ import { deletionOf, isDryRunMutation } from './deletion.ts'
 import { servedResource } from '../directory/served.ts'
 
 /** The target cluster of one folder. */
-export interface CarryOutTarget {
+export interface MutationTarget {
   readonly client: Client
   /** Its answers update the caches; it sends as the operator. */
   readonly writer: Writer
 }
 
-export interface CarryOutOptions {
-  readonly targetOf: (folder: ClusterFolder) => CarryOutTarget
+export interface ExecuteOptions {
+  readonly targetOf: (folder: ClusterFolder) => MutationTarget
   readonly declared: OutputResources
   /** The default field manager: the name of the operator. */
   readonly fieldManager: string
@@ -45,7 +45,7 @@ export interface CarryOutOptions {
   readonly isHeld?: (() => boolean) | undefined
 }
 
-export interface CarriedOut {
+export interface ExecutedMutations {
   readonly read: ReadMutation
   /** Absent on success. */
   readonly error?: unknown
@@ -61,7 +61,7 @@ export interface CheckedMutations {
 /** @throws OutputRefused, UndeclaredOutput if any mutation is invalid */
 export async function checkMutations(
   mutations: readonly ReadMutation[],
-  { targetOf, declared, fieldManager, others }: Omit<CarryOutOptions, 'timeoutMs' | 'isHeld'>,
+  { targetOf, declared, fieldManager, others }: Omit<ExecuteOptions, 'timeoutMs' | 'isHeld'>,
 ): Promise<readonly CheckedMutations[]> {
   const checked: CheckedMutations[] = []
   const taken = new Set(others?.())
@@ -120,11 +120,11 @@ function checkManager(manager: string, taken: ReadonlySet<string>, file: string)
 }
 
 /** One after the other; a failure stops only further writes to the same object. */
-export async function carryOut(
+export async function executeMutations(
   checked: readonly CheckedMutations[],
-  options: CarryOutOptions,
-): Promise<readonly CarriedOut[]> {
-  const done: CarriedOut[] = []
+  options: ExecuteOptions,
+): Promise<readonly ExecutedMutations[]> {
+  const done: ExecutedMutations[] = []
   const failed = new Set<string>()
   for (const { read, resource } of checked) {
     const { type, namespace = '', name } = read.mutation
@@ -155,7 +155,7 @@ const patchTypes: ReadonlyMap<string, PatchType> = new Map([
 async function send(
   read: ReadMutation,
   resource: Resource,
-  { targetOf, fieldManager, timeoutMs }: CarryOutOptions,
+  { targetOf, fieldManager, timeoutMs }: ExecuteOptions,
 ): Promise<UntypedObject | undefined> {
   const { client, writer } = targetOf(read.folder as ClusterFolder)
   const { mutation, content } = read

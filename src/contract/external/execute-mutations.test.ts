@@ -17,7 +17,13 @@ import type { Resource } from '../../kube/kind.ts'
 import type { RecordedMutation } from '../declaration/mutation.ts'
 import type { ReadMutation } from '../directory/output-reader.ts'
 import { readOutputResources } from '../declaration/resource-list.ts'
-import { type CarriedOut, carryOut, type CarryOutOptions, checkMutations, severalWrites } from './carry-out.ts'
+import {
+  type ExecutedMutations,
+  executeMutations,
+  type ExecuteOptions,
+  checkMutations,
+  severalWrites,
+} from './execute-mutations.ts'
 
 const declared = readOutputResources(
   {
@@ -87,10 +93,10 @@ function server(): Server {
 async function all(
   client: Client,
   mutations: readonly ReadMutation[],
-  more: Partial<CarryOutOptions> = {},
-): Promise<readonly CarriedOut[]> {
+  more: Partial<ExecuteOptions> = {},
+): Promise<readonly ExecutedMutations[]> {
   const how = { declared, fieldManager: 'x', targetOf: () => ({ client, writer: client }), ...more }
-  return await carryOut(await checkMutations(mutations, how), how)
+  return await executeMutations(await checkMutations(mutations, how), how)
 }
 
 describe('executing recorded mutations', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { ConfigMap, Secret } from '../../kube/kinds.ts'
-import { withSecretReads } from './secrecy.ts'
+import { withSecretReads } from './secret-redaction.ts'
 import type { View } from './view.ts'
 
 const secret = (data: Readonly<Record<string, string>>): KubeObject =>

@@ -20,7 +20,7 @@ const units: readonly (readonly [unitNames: readonly string[], nanoseconds: bigi
 const piece = /\d+|[\t\n\f\r ]+|[A-Za-zµ]+|[^]/g
 
 /** Undefined if the text is invalid. Values beyond 64 bits wrap, as in Go. */
-export function parseWordyDuration(text: string): Duration | undefined {
+export function parseSchemaDuration(text: string): Duration | undefined {
   const plain = goDuration(text)
   if (plain !== undefined) return plain
   let total: bigint | undefined
