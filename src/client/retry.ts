@@ -105,11 +105,11 @@ function codesOf(...errors: readonly ErrorDefinition[]): ReadonlySet<string> {
   return new Set(errors.map(({ code }) => code))
 }
 
-function isCertainlyUndone(error: MusterError): boolean {
+function wasNotExecuted(error: MusterError): boolean {
   if (neverConnected.has(error.code)) return true
   if (error.code === TooManyRequests.code) return !isHeldByBudget(error)
-  const isPutOff = error.code === ServiceUnavailable.code && error.retryAfterMs !== undefined
-  return isPutOff && error instanceof ApiError && error.status.reason !== undefined
+  const isDelayed = error.code === ServiceUnavailable.code && error.retryAfterMs !== undefined
+  return isDelayed && error instanceof ApiError && error.status.reason !== undefined
 }
 
 interface RetryableFailure {
@@ -126,7 +126,7 @@ interface RetryableFailure {
 export function retryDelay(failure: RetryableFailure, policy: RetryPolicy, random: Random): number | undefined {
   const { error, failures, repeatable, now, deadline } = failure
   if (!(error instanceof MusterError) || failures >= policy.attempts) return undefined
-  if (!isCertainlyUndone(error) && !(repeatable && mayHaveActed.has(error.code))) return undefined
+  if (!wasNotExecuted(error) && !(repeatable && mayHaveActed.has(error.code))) return undefined
   const backoff = jitter(Math.min(policy.baseMs * 2 ** (failures - 1), policy.maxMs), random, 0.5)
   // `Retry-After` is the minimum, plus jitter: clients that got the same value must not return at the same time.
   const wait = (error.retryAfterMs ?? 0) + backoff
@@ -155,7 +155,7 @@ export async function withRetries<T>(loop: RetryLoop, attempt: () => Promise<T>)
       signal.throwIfAborted()
       const wait = retryDelay({ error, failures, repeatable, now: clock.now(), deadline }, policy, random)
       if (wait === undefined) throw earlier === undefined ? error : withCause(error, earlier)
-      if (!(error instanceof MusterError && isCertainlyUndone(error))) earlier = error
+      if (!(error instanceof MusterError && wasNotExecuted(error))) earlier = error
       loop.onWait?.(wait)
       await clock.sleep(wait, signal)
     }

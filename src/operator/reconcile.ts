@@ -15,7 +15,7 @@ import { getCr } from './reconcile/cr-getter.ts'
 import { mutate } from './reconcile/mutator.ts'
 import { getObjects } from './reconcile/objects-getter.ts'
 import { takeOverridden } from './reconcile/override.ts'
-import { ReconcileRun, type Taken, type Waves } from './reconcile/run.ts'
+import { ReconcileRun, type StepResult, type Waves } from './reconcile/run.ts'
 import type { Conclusion, ReconcileSituation } from './reconcile/situation.ts'
 import { updateDependents } from './reconcile/updater.ts'
 import { Suspended } from './task/task-results.ts'
@@ -71,12 +71,12 @@ function eventsOf({ journal: { stepFailure }, isFinalizing }: ReconcileRun): rea
   return [...failures, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
-function take(run: ReconcileRun, step: StepName): Taken {
+function take(run: ReconcileRun, step: StepName): StepResult {
   const override = run.situation.controller.options.steps?.[step]
   return override ? takeOverridden(run, override, () => takeByDefault(run, step)) : takeByDefault(run, step)
 }
 
-function takeByDefault(run: ReconcileRun, step: StepName): Taken {
+function takeByDefault(run: ReconcileRun, step: StepName): StepResult {
   const { options } = run.situation.controller
   switch (step) {
     case 'CRGetter':

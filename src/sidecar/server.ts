@@ -212,7 +212,7 @@ function handler(options: HandlerOptions): Handle {
     const url = urlOf(request)
     if (url.pathname === '/healthz')
       return onlyFor(request, { GET: async () => ({ status: 200, body: { status: 'ok' } }) })
-    if (!(await token.admits(request.headers.authorization)))
+    if (!(await token.authenticate(request.headers.authorization)))
       refuseRequest('Unauthorized', 'a valid bearer token is needed.')
     const end =
       pool.begin(request.socket) ?? refuseRequest('Overloaded', 'too many requests are waiting; try again later.')

@@ -36,7 +36,7 @@ export async function startSidecar({
 }: SidecarOptions): Promise<Sidecar> {
   const token = tokenCheck(config.tokenFile)
   // Reports an unusable token file at start-up.
-  await token.admits(undefined)
+  await token.authenticate(undefined)
   const unlock = lockState(config.stateDirectory)
   try {
     const actions = await openActions({

@@ -18,8 +18,8 @@ describe('a token', () => {
   it('authorizes bearer requests with its value only', async () => {
     await writeFile(file, `${first}\n`)
     const check = tokenCheck(file)
-    expect(await check.admits(`Bearer ${first}`)).toBe(true)
-    expect(await check.admits(`bearer  ${first}`)).toBe(true)
+    expect(await check.authenticate(`Bearer ${first}`)).toBe(true)
+    expect(await check.authenticate(`bearer  ${first}`)).toBe(true)
     for (const wrong of [
       undefined,
       '',
@@ -30,7 +30,7 @@ describe('a token', () => {
       `Basic ${first}`,
       `Bearer ${second}`,
     ])
-      expect([wrong, await check.admits(wrong)]).toEqual([wrong, false])
+      expect([wrong, await check.authenticate(wrong)]).toEqual([wrong, false])
   })
 
   it('is effective at once after rotation, and two are valid side by side', async () => {
@@ -43,7 +43,7 @@ describe('a token', () => {
     for (const version of ['1', '2', '3']) {
       await rm(file, { force: true })
       await symlink(version, file)
-      seen.push([await check.admits(`Bearer ${first}`), await check.admits(`Bearer ${second}`)])
+      seen.push([await check.authenticate(`Bearer ${first}`), await check.authenticate(`Bearer ${second}`)])
     }
     expect(seen).toEqual([
       [true, false],
@@ -54,14 +54,14 @@ describe('a token', () => {
 
   it('authorizes no request without a file, and no message quotes its content', async () => {
     const check = tokenCheck(file)
-    expect((await failure(check.admits(`Bearer ${first}`))).message).toContain('ENOENT')
+    expect((await failure(check.authenticate(`Bearer ${first}`))).message).toContain('ENOENT')
     for (const [text, words] of [
       ['\n', 'is empty'],
       ['short', 'less than 16'],
       ['a password with a space', 'space'],
     ] as const) {
       await writeFile(file, text)
-      const error = await failure(check.admits(`Bearer ${text.trim()}`))
+      const error = await failure(check.authenticate(`Bearer ${text.trim()}`))
       expect(error).toMatchObject({ name: 'SidecarConfigInvalid', message: expect.stringContaining(words) as string })
       expect(error.message).not.toMatch(/short$|password/)
     }

@@ -10,8 +10,8 @@ import { sidecarErrors } from './errors.ts'
 import { MusterError } from '../kube/muster-error.ts'
 
 export interface TokenCheck {
-  /** @throws SidecarConfigInvalid when the file cannot be read or holds no token */
-  admits(authorization: string | undefined): Promise<boolean>
+  /** Whether the header has a valid token. @throws SidecarConfigInvalid when the file cannot be read or holds no token */
+  authenticate(authorization: string | undefined): Promise<boolean>
 }
 
 /** Shorter tokens can be guessed. */
@@ -19,7 +19,7 @@ const shortestToken = 16
 
 export function tokenCheck(file: string): TokenCheck {
   return {
-    async admits(authorization) {
+    async authenticate(authorization) {
       const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       const digest = digestOf(shown ?? '')
       let isKnown = false

@@ -14,7 +14,7 @@ import type { ServedResource } from '../catalog/catalog.ts'
 import { cleanupFinalizer, withoutCleanupFinalizer, withTerminatingCondition, nextCrdStep } from '../crd/controller.ts'
 import { crdTable } from '../crd/definition-rules.ts'
 import { servedBy } from '../crd/serving.ts'
-import { plainDeletion, removeObject } from '../write/delete.ts'
+import { defaultDeleteOptions, removeObject } from '../write/delete.ts'
 import { createGarbageCollector } from './garbage-collector.ts'
 import {
   deleteContent,
@@ -107,7 +107,7 @@ export function startCoreControllers(
     if (!served) return true
     return table
       .objects()
-      .map((object) => removeObject(state, served, object, plainDeletion).isGone)
+      .map((object) => removeObject(state, served, object, defaultDeleteOptions).isGone)
       .every(Boolean)
   }
 

@@ -14,7 +14,13 @@
 import { equalJson } from '../../kube/json.ts'
 import type { OwnerReference, UntypedObject } from '../../kube/object.ts'
 import { commit } from '../write/change.ts'
-import { foregroundFinalizer, orphanFinalizer, plainDeletion, type Propagation, removeObject } from '../write/delete.ts'
+import {
+  foregroundFinalizer,
+  orphanFinalizer,
+  defaultDeleteOptions,
+  type Propagation,
+  removeObject,
+} from '../write/delete.ts'
 import { type FoundOwner, isWaiting, type OwnerGraph } from './owner-graph.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject, StorageTable } from '../storage/storage.ts'
@@ -113,12 +119,12 @@ export function createGarbageCollector(state: ClusterState, options: GarbageColl
     }
     const dependents = graph.dependentsOf(uid)
     if (!states.includes('waiting') || dependents.length === 0) {
-      removeObject(state, served, object, { ...plainDeletion, propagation: propagationOf(object) })
+      removeObject(state, served, object, { ...defaultDeleteOptions, propagation: propagationOf(object) })
       return
     }
     if (dependents.some((one) => isWaiting(one.object))) write({ served, object }, unblocked(object))
     const live = graph.find(uid)
-    if (live) removeObject(state, served, live.object, { ...plainDeletion, propagation: 'Foreground' })
+    if (live) removeObject(state, served, live.object, { ...defaultDeleteOptions, propagation: 'Foreground' })
   }
 
   return {

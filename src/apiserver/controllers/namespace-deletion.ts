@@ -5,7 +5,7 @@
 import { formatTime } from '../../kube/units/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { NamespaceCondition, NamespaceStatus } from '../../kube/types/core/v1.ts'
-import { type Deleting, plainDeletion, removeObject } from '../write/delete.ts'
+import { type DeleteRequestOptions, defaultDeleteOptions, removeObject } from '../write/delete.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StoredObject, StorageTable } from '../storage/storage.ts'
 
@@ -43,14 +43,14 @@ export function deleteContent(state: ClusterState, namespace: string): Remaining
 }
 
 /** Background: objects with foreground or orphan finalizers lose them. */
-const deleting: Deleting = { ...plainDeletion, propagation: 'Background' }
+const deletion: DeleteRequestOptions = { ...defaultDeleteOptions, propagation: 'Background' }
 
 /** Deletes the objects of a table; returns those that finalizers still keep. */
 function deleteAll(state: ClusterState, table: StorageTable, namespace: string): readonly StoredObject[] {
   const served = state.catalog.ofTable(table.name)
   if (!served) return []
   return table.objects(namespace).flatMap((object) => {
-    const deleted = removeObject(state, served, object, deleting)
+    const deleted = removeObject(state, served, object, deletion)
     return deleted.isGone ? [] : [deleted.object]
   })
 }

@@ -2,7 +2,7 @@
  * IP addresses and CIDRs. Old API fields accept any spelling of an address; newer ones require the canonical one.
  */
 import type { FormatCheck } from '../../kube/validation/name-validation.ts'
-import { fine, invalidField, type Problems } from '../../kube/validation/field-error.ts'
+import { noErrors, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
 type IpFamily = 'IPv4' | 'IPv6'
 
@@ -107,7 +107,7 @@ export function isInRange({ family, bits }: IpAddress, range: IpRange): boolean 
 
 /** Validates an address in an old field. Values in `known`, those of the live object, stay valid. */
 export function checkIp(value: string, field: string, known: readonly string[] = []): Problems {
-  if (known.includes(value)) return fine
+  if (known.includes(value)) return noErrors
   const ip = parseIp(value)
   if (!ip) return [invalidField(field, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
   return [
@@ -121,7 +121,7 @@ export function checkCanonicalIp(value: string, field: string): Problems {
   const problems = checkIp(value, field)
   if (problems.length > 0) return problems
   const canonical = formatIp(parseIp(value)!)
-  return value === canonical ? fine : [invalidField(field, value, `must be in canonical form ("${canonical}")`)]
+  return value === canonical ? noErrors : [invalidField(field, value, `must be in canonical form ("${canonical}")`)]
 }
 
 /** Validates the name of an object that is named after an IP address. */
@@ -130,7 +130,7 @@ export const canonicalIp: FormatCheck = (text) =>
 
 /** Validates a CIDR in an old field. Values in `known`, those of the live object, stay valid. */
 export function checkCidr(value: string, field: string, known: readonly string[] = []): Problems {
-  if (known.includes(value)) return fine
+  if (known.includes(value)) return noErrors
   const range = parseCidr(value)
   if (!range) return [invalidField(field, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
   if (range.address.hasLeadingZeros || /\/0\d/.test(value)) {
@@ -140,14 +140,14 @@ export function checkCidr(value: string, field: string, known: readonly string[]
   if (networkOf(range) !== range.address.bits) {
     return [invalidField(field, value, 'must not have bits set beyond the prefix length')]
   }
-  return fine
+  return noErrors
 }
 
 export function checkCanonicalCidr(value: string, field: string): Problems {
   const problems = checkCidr(value, field)
   if (problems.length > 0) return problems
   const canonical = formatCidr(parseCidr(value)!)
-  return value === canonical ? fine : [invalidField(field, value, `must be in canonical form ("${canonical}")`)]
+  return value === canonical ? noErrors : [invalidField(field, value, `must be in canonical form ("${canonical}")`)]
 }
 
 const specialRanges: readonly (readonly [string, string])[] = [

@@ -14,7 +14,7 @@ import { startApiServiceController } from '../controllers/api-service.ts'
 import { bindPod } from '../subresources/binding.ts'
 import { type ApiCall, checkVerb, getObject } from '../cluster/call.ts'
 import { create, withoutSystemFields } from '../write/create.ts'
-import { type Deleting, deletingOf, deletionAnswer, removeObject } from '../write/delete.ts'
+import { type DeleteRequestOptions, readDeleteOptions, deletionAnswer, removeObject } from '../write/delete.ts'
 import { startCoreControllers } from '../controllers/core-controllers.ts'
 import { listObjects } from '../read/list.ts'
 import { checkPatchType, patch, patchOf } from '../write/patch.ts'
@@ -71,9 +71,9 @@ async function onCollection(call: ApiCall): Promise<TransportResponse> {
   if (method === 'POST' && served.verbs.includes('create')) return await createOne(call)
   if (served.custom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided')
   if (method === 'DELETE' && served.verbs.includes('deletecollection')) {
-    const deleting = await readDeleting(call)
+    const deletion = await requestedDeleteOptions(call)
     const { objects, metadata } = listObjects(state, route, query)
-    for (const { metadata: own } of objects) await removeOne(call, own.namespace, own.name ?? '', deleting)
+    for (const { metadata: own } of objects) await removeOne(call, own.namespace, own.name ?? '', deletion)
     // The response lists the objects as they were before the deletion.
     return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
   }
@@ -133,12 +133,12 @@ async function onObject(call: ApiCall): Promise<TransportResponse> {
 async function deleteOne(call: ApiCall): Promise<TransportResponse> {
   const { route, dressing } = call
   const { served, namespace, name = '' } = route
-  const deleting = await readDeleting(call)
-  const outcome = await removeOne(call, namespace, name, deleting)
+  const deletion = await requestedDeleteOptions(call)
+  const outcome = await removeOne(call, namespace, name, deletion)
   if (!outcome) throw notFound(served, name)
   const deleted = deletionAnswer(served, outcome)
   const shown = deleted.kind === 'Status' ? deleted : await dressObject(deleted as StoredObject, dressing)
-  return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
+  return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deletion)))
 }
 
 /** How often admission runs again for an object that changed meanwhile. */
@@ -149,7 +149,7 @@ async function removeOne(
   { state, route, user, warnings }: ApiCall,
   namespace: string | undefined,
   name: string,
-  deleting: Deleting,
+  deletion: DeleteRequestOptions,
 ): Promise<ReturnType<typeof removeObject> | undefined> {
   const { served } = route
   for (let attempt = 1; ; attempt++) {
@@ -162,31 +162,31 @@ async function removeOne(
       namespace,
       name: route.name ?? '',
       user,
-      dryRun: deleting.dryRun,
-      options: deleting.options,
+      dryRun: deletion.dryRun,
+      options: deletion.options,
       object: undefined,
       oldObject: await oneAtVersion(found, served),
       warn: (text) => void warnings.add(text),
     })
     const live = findObject(state, served, namespace, name)
     if (!live) return undefined
-    if (live === found) return removeObject(state, served, live, deleting)
+    if (live === found) return removeObject(state, served, live, deletion)
     if (attempt < attempts) continue
     // Constant writes do not prevent a deletion; an object with another uid is not the one to delete.
     if (live.metadata.uid !== found.metadata.uid) throw modified(served, name)
-    return removeObject(state, served, live, deleting)
+    return removeObject(state, served, live, deletion)
   }
 }
 
-function deletionWarnings({ served }: Route, { propagation }: Deleting): readonly string[] {
+function deletionWarnings({ served }: Route, { propagation }: DeleteRequestOptions): readonly string[] {
   if (propagation !== undefined || served.table !== 'jobs.batch' || !defaultPropagation(served)) return []
   return [
     'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
   ]
 }
 
-async function readDeleting(call: ApiCall): Promise<Deleting> {
+async function requestedDeleteOptions(call: ApiCall): Promise<DeleteRequestOptions> {
   const { request, query } = call
   const isEmpty = request.body === undefined || request.body.length === 0
-  return deletingOf(isEmpty ? undefined : await readRequest(call), query)
+  return readDeleteOptions(isEmpty ? undefined : await readRequest(call), query)
 }

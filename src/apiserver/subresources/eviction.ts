@@ -11,7 +11,7 @@ import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/select
 import { admitObject, checkAdmission } from '../cluster/admission.ts'
 import { type ApiCall, existing } from '../cluster/call.ts'
 import { commit } from '../write/change.ts'
-import { deletingOf, removeObject } from '../write/delete.ts'
+import { readDeleteOptions, removeObject } from '../write/delete.ts'
 import { badRequest, forbidden, internal, methodNotAllowed, StatusError } from '../errors/status-error.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
@@ -53,10 +53,10 @@ export async function evictPod(call: ApiCall): Promise<TransportResponse> {
   await checkAdmission(state, { ...asked, object: eviction })
   // Read only now, and nothing is awaited from here on: the pod may have been removed or recreated meanwhile.
   const pod = existing(call)
-  const requested = deletingOf(deleteOptions, query)
-  const deleting = { ...requested, dryRun: requested.dryRun || answering.writing.dryRun }
-  if (!needsNoBudget(pod)) decrementBudget(state, pod, deleting.dryRun)
-  removeObject(state, served, deleting.dryRun ? pod : state.storage.put(served.table, disrupted(pod, state)), deleting)
+  const requested = readDeleteOptions(deleteOptions, query)
+  const deletion = { ...requested, dryRun: requested.dryRun || answering.writing.dryRun }
+  if (!needsNoBudget(pod)) decrementBudget(state, pod, deletion.dryRun)
+  removeObject(state, served, deletion.dryRun ? pod : state.storage.put(served.table, disrupted(pod, state)), deletion)
   return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
 }
 

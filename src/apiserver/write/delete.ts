@@ -24,7 +24,7 @@ export const foregroundFinalizer = 'foregroundDeletion'
 
 export type Propagation = 'Orphan' | 'Background' | 'Foreground'
 
-export interface Deleting {
+export interface DeleteRequestOptions {
   readonly dryRun: boolean
   readonly propagation: Propagation | undefined
   readonly uid: string | undefined
@@ -36,7 +36,7 @@ export interface Deleting {
 }
 
 /** DeleteOptions come in the body or, if there is none, in the query. */
-export function deletingOf(body: Json | undefined, query: URLSearchParams): Deleting {
+export function readDeleteOptions(body: Json | undefined, query: URLSearchParams): DeleteRequestOptions {
   const options = isJsonObject(body) ? body : {}
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = options
   if (kind !== 'DeleteOptions') {
@@ -82,7 +82,7 @@ function isPropagation(value: Json): value is Propagation {
   return value === 'Orphan' || value === 'Background' || value === 'Foreground'
 }
 
-export const plainDeletion: Deleting = {
+export const defaultDeleteOptions: DeleteRequestOptions = {
   dryRun: false,
   propagation: undefined,
   uid: undefined,
@@ -101,12 +101,12 @@ export function removeObject(
   state: ClusterState,
   served: ServedResource,
   live: StoredObject,
-  deleting: Deleting,
+  deletion: DeleteRequestOptions,
 ): Deleted {
-  checkDeletion(served, live, deleting)
-  const object = withDeletionTimestamp(state, served, live, deleting)
+  checkDeletion(served, live, deletion)
+  const object = withDeletionTimestamp(state, served, live, deletion)
   const isGone = isReleased(object)
-  if (deleting.dryRun) {
+  if (deletion.dryRun) {
     // An object that is removed at once is returned as it was; only pods are returned with deletionTimestamp.
     const shown = isGone && served.table !== 'pods' ? live : (object as StoredObject)
     return { object: shown, isGone }
@@ -119,7 +119,11 @@ export function removeObject(
   return { object: object === live ? live : state.storage.put(served.table, object), isGone }
 }
 
-function checkDeletion(served: ServedResource, { metadata }: StoredObject, { uid, resourceVersion }: Deleting): void {
+function checkDeletion(
+  served: ServedResource,
+  { metadata }: StoredObject,
+  { uid, resourceVersion }: DeleteRequestOptions,
+): void {
   const { name } = metadata
   // The status names events of both groups as those of the core group.
   const target = { group: served.group === 'events.k8s.io' ? '' : served.group, plural: served.kind }
@@ -138,16 +142,16 @@ function withDeletionTimestamp(
   state: ClusterState,
   served: ServedResource,
   live: StoredObject,
-  deleting: Deleting,
+  deletion: DeleteRequestOptions,
 ): UntypedObject {
   if (served.table === crdTable && !live.metadata.deletionTimestamp) return markedForDeletion(live, state.clock.now())
   const before = live.metadata.finalizers ?? []
-  const propagation = deleting.propagation ?? inheritedPropagation(served, before)
+  const propagation = deletion.propagation ?? inheritedPropagation(served, before)
   const desired = propagation === undefined ? before : withPropagation(before, propagation)
   const isSame = desired.length === new Set(before).size && desired.every((one) => before.includes(one))
   const finalizers = isSame ? before : desired
   const isMarked = live.metadata.deletionTimestamp !== undefined
-  const grace = gracePeriod(served, live, deleting.grace)
+  const grace = gracePeriod(served, live, deletion.grace)
   // A second delete can only shorten the grace period.
   const isShortened = isMarked && grace < (live.metadata.deletionGracePeriodSeconds ?? 0)
   if (isMarked && isSame && !isShortened) return live

@@ -37,14 +37,11 @@ discovery are kept. One of --operator, --binary and --input-resources provides t
     const [from, folder, ...more] = positionals
     const isGather = from === 'from-must-gather'
     if ((!isGather && from !== 'from-cluster') || more.length > 0 || isGather === (folder === undefined)) {
-      throw new MusterError(
-        flagErrors.InvalidFlag,
-        'Usage: muster inputs from-must-gather DIR, or muster inputs from-cluster.',
-      )
+      throw new MusterError(flagErrors.InvalidFlag, 'inputs takes from-must-gather DIR, or from-cluster.')
     }
     const outputDir = flags['output-dir']
     if (outputDir === undefined) throw new MusterError(flagErrors.InvalidFlag, '--output-dir is required.')
-    // Existing files would be read as part of it.
+    // Files that are already in the folder would be read as inputs.
     const there = await entriesOf('output-dir', outputDir)
     if (there.length > 0) throw new MusterError(cliErrors.AlreadyThere, `${outputDir} is not empty.`)
     const { list, resources } = await declared(flags.operator, flags.binary, flags['input-resources'])

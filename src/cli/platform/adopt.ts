@@ -1,4 +1,4 @@
-/** `muster adopt release`: a release of Helm as an Installation, and back. */
+/** `muster adopt release`: turns a Helm release into an Installation, and with `--give-back` an Installation into a Helm release. */
 import { styleText } from 'node:util'
 import { systemClock } from '../../clock/system-clock.ts'
 import { Secret } from '../../kube/kinds.ts'
@@ -62,7 +62,7 @@ Helm, deployed as it is now, and removes the Installation without its objects.`,
     if (what !== 'release' || name === undefined || more.length > 0)
       throw new MusterError(
         flagErrors.InvalidFlag,
-        'adopt takes: release NAME and perhaps SOURCE, such as release web ./chart.',
+        'Usage: muster adopt release NAME [SOURCE], such as muster adopt release web ./chart.',
       )
     readTimeout(given)
     return await atInstallation(name, given, signal, async (place) =>

@@ -1,4 +1,4 @@
-/** An Installation rendered here as its controller renders it: with its values, its files and what charts generated before. */
+/** Renders an Installation in this process as its controller does: with its values, its files, and the values that its chart generated earlier. */
 import { systemRandom } from '../../clock/random.ts'
 import { servedApis, serverVersion } from '../../client/server-facts.ts'
 import { systemClock } from '../../clock/system-clock.ts'

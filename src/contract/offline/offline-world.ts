@@ -138,7 +138,7 @@ export async function openOfflineWorld(options: OfflineRunOptions): Promise<Offl
       const refusedReads = new Set<string>()
       const ledgers: Ledger[] = []
       const results: ControllerResult[] = []
-      const tasks = createTaskRunner({ clock, hold: (_key, work) => work() })
+      const tasks = createTaskRunner({ clock, runBlocking: (_key, work) => work() })
       for (const controller of operator.controllers) {
         if (!isChosen(controller.name)) {
           results.push({ controller: controller.name, status: 'Skipped', errors: [] })
@@ -217,7 +217,7 @@ async function runController(
         onRefused: at.onRefused,
       })
       // It waits for its tasks, so there is nothing to wake.
-      const tasks = at.tasks.openAsker(() => undefined)
+      const tasks = at.tasks.openCaller(() => undefined)
       const situation = { ...at, operator: operator.name, cr, view, tasks, memory: noMemory }
       const run = { written: new Set<string>() }
       const execute = (wave: Wave): ReturnType<ReturnType<typeof createExecutor>> => {

@@ -8,7 +8,7 @@ import type { Cause } from './cause.ts'
 
 export type Problems = readonly Cause[]
 
-export const fine: Problems = []
+export const noErrors: Problems = []
 
 export function requiredField(field: string, detail = ''): Cause {
   return problem('FieldValueRequired', field, 'Required value', detail)
@@ -59,7 +59,7 @@ export function eachInvalid(field: string, value: unknown, details: readonly str
 /** The value must be one of a few. Empty counts as missing. */
 export function unsupportedField(field: string, value: string | undefined, supported: readonly string[]): Problems {
   if (!value) return [requiredField(field)]
-  return supported.includes(value) ? fine : [unsupported(field, value, supported)]
+  return supported.includes(value) ? noErrors : [unsupported(field, value, supported)]
 }
 
 /** Immutable fields. */

@@ -307,7 +307,7 @@ describe('a guest that', () => {
     await runner.close()
   })
 
-  it('declares something else after a restart is rejected: caches and role follow the first declaration', async () => {
+  it('changes its declarations after a restart is rejected: caches and role follow the first declaration', async () => {
     let declares: unknown = declaration
     const { runner, clock, guests, lines } = await open({}, ({ say }) => say({ say: 'ready', operator: declares }))
     declares = { ...declaration, name: 'admin' }
@@ -315,7 +315,7 @@ describe('a guest that', () => {
     await clock.advance(backOff.firstMs)
     await clock.advance(0)
     expect(guests[1]!.isKilled).toBe(true)
-    expect(lines.at(-1)?.['error']).toContain('a declaration other than before')
+    expect(lines.at(-1)?.['error']).toContain('Its declarations changed after a restart')
     await runner.close()
   })
 

@@ -26,7 +26,6 @@ import { type GuestSession, messageOf, openSession, type SessionOptions } from '
 import { postponed } from './interruption.ts'
 import { defaultGuestLimits, type Limits } from './launch/limits.ts'
 import type { Runner } from './runner.ts'
-import { wrong } from './protocol/wire.ts'
 
 type Given = 'level' | 'module' | 'canary' | 'start' | 'outside' | 'allowUnenforced' | 'log'
 
@@ -74,7 +73,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
         suspects.delete(keyOf(situation))
       },
       onStuck: (situation) => void suspects.add(keyOf(situation)),
-      putOff,
+      requeueLater,
       onEnd(error) {
         live = undefined
         startLater(error)
@@ -112,17 +111,17 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   }
 
   /** Until the next guest is ready. */
-  function putOff(situation: Situation<KubeObject>, startedAt: number): Conclusion {
+  function requeueLater(situation: Situation<KubeObject>, startedAt: number): Conclusion {
     const wait = Math.max(retryAt - clock.now(), 0) + limits.backOff.firstMs
     return postponed({ situation, level, startedAt }, wait)
   }
 
   function run(situation: Situation<KubeObject>, execute: Execute): Promise<Conclusion> {
     const startedAt = situation.clock.now()
-    if (!live?.isReady) return Promise.resolve(putOff(situation, startedAt))
+    if (!live?.isReady) return Promise.resolve(requeueLater(situation, startedAt))
     const upMs = clock.now() - live.startedAt
-    if (suspects.has(keyOf(situation)) && upMs < courtesyMs) {
-      return Promise.resolve(postponed({ situation, level, startedAt }, courtesyMs - upMs))
+    if (suspects.has(keyOf(situation)) && upMs < suspectDelayMs) {
+      return Promise.resolve(postponed({ situation, level, startedAt }, suspectDelayMs - upMs))
     }
     return live.run(situation, execute)
   }
@@ -149,8 +148,8 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   }
 }
 
-/** How long suspects wait in a new guest. */
-const courtesyMs = 5000
+/** How long a CR that may have ended the guest before waits in the next one. */
+const suspectDelayMs = 5000
 
 function keyOf({ controller, cr: { metadata } }: Situation<KubeObject>): string {
   return `${controller.name} ${metadata.namespace ?? ''}/${metadata.name}`
@@ -161,6 +160,8 @@ function sameAs(before: Operator | undefined, after: Operator): Operator {
   if (!before) return after
   const text = ({ name, declaredInputs, declaredOutputs, webhooks, conversions }: Operator): string =>
     stringifyJson([name, declaredInputs, declaredOutputs, webhooks, conversions])
-  if (text(before) !== text(after)) wrong('a declaration other than before')
+  if (text(before) !== text(after)) {
+    throw new MusterError(managerErrors.GuestMisbehaved, 'Its declarations changed after a restart.')
+  }
   return before
 }

@@ -45,7 +45,7 @@ export interface SessionOptions {
   /** A reconcile blocked others. */
   readonly onStuck: (situation: Situation<KubeObject>) => void
   /** The conclusion of a reconcile that had not started. */
-  readonly putOff: (situation: Situation<KubeObject>, startedAt: number) => Conclusion
+  readonly requeueLater: (situation: Situation<KubeObject>, startedAt: number) => Conclusion
   /** Called once: later errors are consequences. */
   readonly onEnd: (error: unknown) => void
 }
@@ -133,7 +133,7 @@ export function openSession(options: SessionOptions): GuestSession {
     guest.kill()
     loaded.reject(error)
     for (const running of runs.values()) {
-      if (isWaiting(running)) putOff(running)
+      if (isWaiting(running)) requeueLater(running)
       else {
         suspect(running)
         void abandon(running, error)
@@ -325,9 +325,9 @@ export function openSession(options: SessionOptions): GuestSession {
     if ([...runs.values()].some(isWaiting)) options.onStuck(running.situation)
   }
 
-  function putOff(running: Running): void {
+  function requeueLater(running: Running): void {
     running.deadline.cancel()
-    running.resolve(options.putOff(running.situation, running.startedAt))
+    running.resolve(options.requeueLater(running.situation, running.startedAt))
   }
 
   async function abandon(running: Running, error: unknown): Promise<void> {
@@ -372,7 +372,7 @@ export function openSession(options: SessionOptions): GuestSession {
         if (!running) return
         send({ say: 'drop', id })
         if (isWaiting(running)) {
-          putOff(running)
+          requeueLater(running)
           return
         }
         suspect(running)

@@ -104,7 +104,7 @@ const mostRuns = 16
 export async function dryRun(options: DryRunOptions): Promise<OperatorPlan> {
   const { operator, clock = systemClock } = options
   const { source: base, close } = await openCaches(options)
-  const tasks = createTaskRunner({ clock, hold: (_key, work) => work() })
+  const tasks = createTaskRunner({ clock, runBlocking: (_key, work) => work() })
   try {
     return await walk(options, base, operator.config?.read(options.config ?? {}) ?? {}, clock, tasks)
   } finally {
@@ -201,7 +201,7 @@ async function walk(
       given: { resource: controller.kind, object: cr },
     })
     // It waits for its tasks, so there is nothing to wake.
-    const asker = tasks.openAsker(() => undefined)
+    const caller = tasks.openCaller(() => undefined)
     const situation = {
       operator: operator.name,
       controller,
@@ -210,11 +210,11 @@ async function walk(
       clock,
       config,
       live: offline,
-      tasks: asker,
+      tasks: caller,
       memory: memories.get(id) ?? noMemory,
     }
     const { ledger, memory } = await runReconcile(situation, (wave) => Promise.resolve(assumed(wave, target)))
-    asker.end('done')
+    caller.end('done')
     memories.set(id, memory)
     reads.set(id, view.reads)
     found.set(id, { ...at, ...outcomeOf(ledger, secrets.values) })

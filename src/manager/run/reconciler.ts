@@ -29,7 +29,7 @@ import type { InputTracker } from '../inputs/input-tracker.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SchedulerLane } from '../schedule/lane.ts'
-import type { TaskAsker, TaskRunner } from '../tasks/task-runner.ts'
+import type { TaskCaller, TaskRunner } from '../tasks/task-runner.ts'
 import { crKey, isSpecChange, crName } from './cr-key.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import type { Execute } from './executor.ts'
@@ -52,7 +52,7 @@ interface ReconcilerOptions {
   /** The current configuration of the operator. */
   readonly config: () => unknown
   readonly live: Live
-  readonly tasks: Pick<TaskRunner, 'openAsker'>
+  readonly tasks: Pick<TaskRunner, 'openCaller'>
   readonly runReconcile: RunReconcile
   readonly observer?: RunObserver | undefined
   /** Fencing; without it, writes are always allowed. */
@@ -116,7 +116,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   /** Keys that wait for pending inputs. */
   const waiting = new Set<string>()
   /** Of controllers with tasks. */
-  const askers = new Map<string, TaskAsker>()
+  const callers = new Map<string, TaskCaller>()
   let isStarted = false
 
   function find(key: string): KubeObject | undefined {
@@ -130,8 +130,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     due.delete(key)
     triggers.delete(key)
     waiting.delete(key)
-    askers.get(key)?.close()
-    askers.delete(key)
+    callers.get(key)?.close()
+    callers.delete(key)
     throttle.forget(key)
     reporter.forget(idOf(key))
     table.forget(key)
@@ -155,8 +155,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const why = whyOf(key, cause)
     const run = begin(key, cr)
     const held = options.held?.open(key)
-    const asker = askerOf(key)
-    asker?.begin()
+    const caller = callerOf(key)
+    caller?.begin()
     try {
       const situation = {
         operator,
@@ -167,7 +167,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         config: options.config(),
         live: run.live(options.live),
         held,
-        tasks: asker && run.tasks(asker),
+        tasks: caller && run.tasks(caller),
         memory: memories.get(key) ?? noMemory,
         marks: run.observed.marks,
       }
@@ -175,7 +175,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         options.runReconcile(situation, (wave) => executeWave(run, wave)),
       )
       held?.close(ledger.failure !== undefined || ledger.waiting !== undefined || ledger.isSuspended === true)
-      asker?.end(ledger.isSuspended ? 'suspended' : ledger.failure ? 'failed' : 'done')
+      caller?.end(ledger.isSuspended ? 'suspended' : ledger.failure ? 'failed' : 'done')
       const effort = run.end()
       memories.set(key, memory)
       conclude(run, effort ? { ...ledger, effort } : ledger, why)
@@ -200,11 +200,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return { cause, trigger: `${trigger.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` }
   }
 
-  function askerOf(key: string): TaskAsker | undefined {
+  function callerOf(key: string): TaskCaller | undefined {
     if (controller.tasks.length === 0) return undefined
-    const asker = askers.get(key) ?? options.tasks.openAsker(() => enqueue(key, history.newOrigin()))
-    askers.set(key, asker)
-    return asker
+    const caller = callers.get(key) ?? options.tasks.openCaller(() => enqueue(key, history.newOrigin()))
+    callers.set(key, caller)
+    return caller
   }
 
   /** Whether an input is pending that the CR refers to, or that its last reconcile asked for. */
@@ -457,7 +457,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       for (const key of loaded) enqueue(key, history.newOrigin())
     },
     stop() {
-      for (const asker of askers.values()) asker.close()
+      for (const caller of callers.values()) caller.close()
     },
   }
   return reconciler

@@ -23,9 +23,9 @@ describe('results on disk', () => {
     const task = defineTask({ name: 'work', run: (given: unknown) => ((ran = true), { given }) })
     const runner = createTaskRunner({
       folder: openResultFolder(folder, maxBytes === undefined ? {} : { maxBytes }),
-      hold: (_key, run) => run(),
+      runBlocking: (_key, run) => run(),
     })
-    expect(await runner.openAsker(() => undefined).result(task, input)).toEqual({ given: input })
+    expect(await runner.openCaller(() => undefined).result(task, input)).toEqual({ given: input })
     await runner.close()
     return ran
   }

@@ -5,7 +5,7 @@ import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { defineTask, type Task, type TaskContext } from '../../operator/task/task.ts'
 import { Suspended } from '../../operator/task/task-results.ts'
-import { createTaskRunner, type TaskAsker, type TaskRunner, type TaskRunnerOptions } from './task-runner.ts'
+import { createTaskRunner, type TaskCaller, type TaskRunner, type TaskRunnerOptions } from './task-runner.ts'
 
 /** A task whose attempts end when the test says so. */
 interface Controlled {
@@ -33,7 +33,7 @@ interface Scene {
   readonly wakes: string[]
   /** One reconcile of a key: the results, the error, or `suspended`. */
   readonly reconcile: (key: string, ...asks: readonly Ask[]) => Promise<unknown>
-  readonly askers: ReadonlyMap<string, TaskAsker>
+  readonly callers: ReadonlyMap<string, TaskCaller>
 }
 
 type Ask = readonly [task: Task, input: unknown, secrets?: Readonly<Record<string, string>>]
@@ -41,26 +41,26 @@ type Ask = readonly [task: Task, input: unknown, secrets?: Readonly<Record<strin
 function open(options: Partial<TaskRunnerOptions> = {}): Scene {
   const clock = virtualClock()
   const runner = createTaskRunner({ clock, ...options })
-  const askers = new Map<string, TaskAsker>()
+  const callers = new Map<string, TaskCaller>()
   const wakes: string[] = []
   return {
     clock,
     runner,
     wakes,
-    askers,
+    callers,
     async reconcile(key, ...asks) {
-      const asker = askers.get(key) ?? runner.openAsker(() => void wakes.push(key))
-      askers.set(key, asker)
-      asker.begin()
+      const caller = callers.get(key) ?? runner.openCaller(() => void wakes.push(key))
+      callers.set(key, caller)
+      caller.begin()
       try {
         const results: unknown[] = []
         for (const [task, input, secrets = {}] of asks) {
-          results.push(await asker.result(task as Task<unknown>, input, { secrets }))
+          results.push(await caller.result(task as Task<unknown>, input, { secrets }))
         }
-        asker.end('done')
+        caller.end('done')
         return results
       } catch (error) {
-        asker.end(error instanceof Suspended ? 'suspended' : 'failed')
+        caller.end(error instanceof Suspended ? 'suspended' : 'failed')
         return error instanceof Suspended ? 'suspended' : error
       }
     },
@@ -72,7 +72,7 @@ const unavailable = (message = 'the registry is down', retryAfterMs?: number): M
 const refused = (message = 'there is no such chart'): MusterError => new MusterError(clientErrors.NotFound, message)
 
 describe('a task', () => {
-  it('suspends its asker, which is woken once, and then has its result', async () => {
+  it('suspends its caller, which is woken once, and then has its result', async () => {
     const { clock, reconcile, wakes } = open()
     const { task, attempts } = controlled()
     expect(await reconcile('a', [task, { chart: 'web' }])).toBe('suspended')
@@ -92,7 +92,7 @@ describe('a task', () => {
       read: (key: string) => Promise.resolve(void stored.push(key)),
       write: (key: string) => Promise.resolve(void stored.push(key)),
     }
-    const { reconcile, runner, clock, askers } = open({ folder })
+    const { reconcile, runner, clock, callers } = open({ folder })
     const ran: unknown[] = []
     const task = defineTask({
       name: 'hour',
@@ -116,7 +116,7 @@ describe('a task', () => {
       expect(runner.state().bytes).toBeLessThanOrEqual(bytes * 2 + 2)
     }
     expect(ran).toEqual(Array.from({ length: 49 }, (_, at) => at + 1))
-    for (const asker of askers.values()) asker.close()
+    for (const caller of callers.values()) caller.close()
     expect([runner.state().bytes, stored]).toEqual([0, []])
   })
 
@@ -199,10 +199,10 @@ describe('the laws of tasks', () => {
     { maxLength: 40 },
   )
 
-  it('any order of asks, ends and deletions: one attempt at a time for a question, one wake for a suspension, the same results', async () => {
+  it('any order of asks, ends and deletions: one attempt at a time for a call, one wake for a suspension, the same results', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (all, concurrency) => {
-        const { clock, runner, reconcile, wakes, askers } = open({ concurrency })
+        const { clock, runner, reconcile, wakes, callers } = open({ concurrency })
         const { task, attempts } = controlled()
         const openAttempts = (): Controlled['attempts'] =>
           attempts.filter(({ context }) => !context.signal.aborted && !ended.has(context))
@@ -234,8 +234,8 @@ describe('the laws of tasks', () => {
         for (const step of all) {
           if (step.do === 'ask') await ask(step.key, step.input)
           else if (step.do === 'delete') {
-            askers.get(step.key)?.close()
-            ;(askers as Map<string, TaskAsker>).delete(step.key)
+            callers.get(step.key)?.close()
+            ;(callers as Map<string, TaskCaller>).delete(step.key)
             asking.delete(step.key)
             suspended.delete(step.key)
             await clock.settle()
@@ -289,13 +289,13 @@ describe('a task that nothing asks for', () => {
   it.each(['a CR that asks for another input', 'a CR that asks for nothing', 'a CR that is deleted'])(
     'is aborted: %s',
     async (what) => {
-      const { clock, runner, reconcile, askers } = open()
+      const { clock, runner, reconcile, callers } = open()
       const { task, attempts } = controlled()
       await reconcile('a', [task, 1])
       await reconcile('b', [task, 1])
-      askers.get('b')!.close()
+      callers.get('b')!.close()
       expect(attempts[0]!.context.signal.aborted).toBe(false)
-      if (what.endsWith('deleted')) askers.get('a')!.close()
+      if (what.endsWith('deleted')) callers.get('a')!.close()
       else await reconcile('a', ...(what.endsWith('nothing') ? [] : [[task, 2] as const]))
       await clock.settle()
       expect(attempts[0]!.context.signal.aborted).toBe(true)
@@ -304,11 +304,11 @@ describe('a task that nothing asks for', () => {
   )
 
   it('goes on while a reconcile fails before it asks', async () => {
-    const { reconcile, askers } = open()
+    const { reconcile, callers } = open()
     const { task, attempts } = controlled()
     await reconcile('a', [task, 1])
-    askers.get('a')!.begin()
-    askers.get('a')!.end('failed')
+    callers.get('a')!.begin()
+    callers.get('a')!.end('failed')
     expect(attempts[0]!.context.signal.aborted).toBe(false)
   })
 })
@@ -349,7 +349,7 @@ describe('a task that fails', () => {
     expect(await reconcile('b', [task, 1])).toEqual(['found'])
   })
 
-  it('is tried again with back-off, and wakes the askers that have its error after each attempt', async () => {
+  it('is tried again with back-off, and wakes the callers that have its error after each attempt', async () => {
     const { clock, reconcile, wakes } = open()
     const { task, attempts } = controlled()
     const begun = clock.now()
@@ -443,22 +443,22 @@ describe('a task that fails', () => {
   })
 
   it('tries several secrets in one reconcile, each once', async () => {
-    const { clock, reconcile, wakes, askers } = open()
+    const { clock, reconcile, wakes, callers } = open()
     const { task, attempts } = controlled()
     const run = async (): Promise<unknown> => {
-      const asker = askers.get('a')!
-      asker.begin()
+      const caller = callers.get('a')!
+      caller.begin()
       let last: unknown
       for (const token of ['one', 'two']) {
         try {
-          last = await asker.result(task, 1, { secrets: { token } })
+          last = await caller.result(task, 1, { secrets: { token } })
           break
         } catch (error) {
           last = error
           if (error instanceof Suspended) break
         }
       }
-      asker.end(last instanceof Suspended ? 'suspended' : 'failed')
+      caller.end(last instanceof Suspended ? 'suspended' : 'failed')
       return last
     }
     await reconcile('a')

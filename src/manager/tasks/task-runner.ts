@@ -1,13 +1,13 @@
 /**
- * Works tasks out in the background, one runner for all operators and clusters of a process. Equal questions share one attempt; its
- * result is remembered (`result-store.ts`, `result-folder.ts`), and so is its error: a terminal one until the question changes, any
+ * Runs tasks in the background, one runner for all operators and clusters of a process. Equal calls share one attempt; its
+ * result is remembered (`result-store.ts`, `result-folder.ts`), and so is its error: a terminal one until the call changes, any
  * other until the next attempt, which follows by itself with back-off.
  *
- *     asked ─▶ queued ─▶ running ─▶ result: every asker is woken
- *                ▲          └─────▶ failed: every asker is woken
+ *     asked ─▶ queued ─▶ running ─▶ result: every caller is woken
+ *                ▲          └─────▶ failed: every caller is woken
  *                └── back-off ──────┘  and is woken again by the next attempt
  *
- * An attempt belongs to its askers (`TaskAsker`: one CR of one controller); without any it is aborted and forgotten.
+ * An attempt belongs to its callers (`TaskCaller`: one CR of one controller); without any it is aborted and forgotten.
  * Attempts with other secrets are separate once one has failed: corrected credentials are tried at once, and wrong ones of one
  * operator do not fail another.
  */
@@ -26,7 +26,7 @@ import { createResultUses } from './result-uses.ts'
 import { redactedError, taskRetryDelay, withNextAttempt } from './task-error.ts'
 
 /** Runs the work on one key to its end. */
-type TaskHold = <T>(key: string, work: () => Promise<T>) => Promise<T>
+type BlockingRun = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 export interface TaskRunnerOptions {
   readonly clock?: Clock
@@ -40,14 +40,14 @@ export interface TaskRunnerOptions {
    * Callers wait for their tasks instead of being suspended, and this stops the virtual time meanwhile. Tasks then run one by one,
    * so that the order of everything is the same each time. @default tasks run in the background
    */
-  readonly hold?: TaskHold | undefined
+  readonly runBlocking?: BlockingRun | undefined
   /** An attempt has ended. */
   readonly onEnd?: ((task: string, result: 'success' | 'error', tookMs: number) => void) | undefined
 }
 
 export interface TaskRunner {
   /** `wake`: a task that it was suspended for, or whose error it got, has ended an attempt. */
-  openAsker(wake: () => void): TaskAsker
+  openCaller(wake: () => void): TaskCaller
   state(): TaskRunnerState
   /** Resolves when no task is queued or running. */
   idle(): Promise<void>
@@ -65,7 +65,7 @@ interface TaskRunnerState {
 }
 
 /** One CR of one controller, as it asks for results. */
-export interface TaskAsker extends TaskResults {
+export interface TaskCaller extends TaskResults {
   /** A reconcile begins. */
   begin(): void
   /** A reconcile has ended: what it did not ask for is released, except for tasks that it did not come to because it failed. */
@@ -74,13 +74,13 @@ export interface TaskAsker extends TaskResults {
   close(): void
 }
 
-/** One question with the secrets of its first asker, from the first attempt to a result. */
+/** One call with the secrets of its first caller, from the first attempt to a result. */
 class Attempt {
   readonly call: TaskCall
   readonly secrets: TaskSecrets
-  readonly askers: Set<Asker> = new Set()
+  readonly callers: Set<Caller> = new Set()
   /** Those to wake when it ends. */
-  waiting: Set<Asker> = new Set()
+  waiting: Set<Caller> = new Set()
   state: 'queued' | 'running' | 'failed' | 'over' = 'queued'
   error: unknown
   failures = 0
@@ -96,7 +96,7 @@ class Attempt {
   }
 }
 
-interface Asker extends TaskAsker {
+interface Caller extends TaskCaller {
   readonly attempts: Set<Attempt>
   /** It gets this result when it asks again, even if the store has dropped it by then. */
   deliver(key: string, result: StoredResult): void
@@ -104,20 +104,20 @@ interface Asker extends TaskAsker {
 }
 
 export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
-  const { clock = systemClock, hold, maxBytes = 67_108_864, folder, onEnd } = options
-  const { concurrency = hold ? 1 : 4 } = options
+  const { clock = systemClock, runBlocking, maxBytes = 67_108_864, folder, onEnd } = options
+  const { concurrency = runBlocking ? 1 : 4 } = options
   // A task that virtual time waits for takes real time.
-  const limits = hold ? systemClock : clock
+  const limits = runBlocking ? systemClock : clock
   const store = createResultStore(maxBytes)
   const uses = createResultUses((key) => store.drop(key))
   /** By key. */
   const attempts = new Map<string, Set<Attempt>>()
   const queue = new Set<Attempt>()
   const writing = new Set<Promise<void>>()
-  /** Askers that wait for a result, the longest first. */
-  const suspended = new Set<Asker>()
+  /** Callers that wait for a result, the longest first. */
+  const suspended = new Set<Caller>()
   let running = 0
-  /** Bytes that askers hold. */
+  /** Bytes that callers hold. */
   let held = 0
   let isClosed = false
   let rested: PromiseWithResolvers<void> | undefined
@@ -144,12 +144,12 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
   async function run(attempt: Attempt): Promise<void> {
     const { call, secrets } = attempt
     const startedAt = clock.now()
-    const work = (): Promise<StoredResult> => workOut(attempt)
+    const work = (): Promise<StoredResult> => runTask(attempt)
     attempt.state = 'running'
     attempt.abort = new AbortController()
     running++
     try {
-      const result = await (hold ? hold(call.key, work) : work())
+      const result = await (runBlocking ? runBlocking(call.key, work) : work())
       running--
       if (isOver(attempt)) return
       attempt.state = 'over'
@@ -174,7 +174,7 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     rested = undefined
   }
 
-  async function workOut(attempt: Attempt): Promise<StoredResult> {
+  async function runTask(attempt: Attempt): Promise<StoredResult> {
     const { call, secrets } = attempt
     const { task, key, input } = call
     const kept = task.ephemeral ? undefined : await folder?.read(key)
@@ -221,14 +221,14 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     )
   }
 
-  /** The result answers every attempt at the question. */
+  /** The result answers every attempt at the call. */
   function succeed(key: string, result: StoredResult): void {
     store.set(key, result)
     const all = [...(attempts.get(key) ?? [])]
     const woken = new Set(all.flatMap(({ waiting }) => [...waiting]))
-    for (const { askers } of all) for (const asker of askers) asker.deliver(key, result)
+    for (const { callers } of all) for (const caller of callers) caller.deliver(key, result)
     for (const attempt of all) forget(attempt)
-    for (const asker of woken) asker.wake()
+    for (const caller of woken) caller.wake()
   }
 
   function fail(attempt: Attempt, error: unknown): void {
@@ -240,18 +240,18 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     const woken = attempt.waiting
     attempt.waiting = new Set()
     attempt.ended.resolve()
-    for (const asker of woken) asker.wake()
+    for (const caller of woken) caller.wake()
   }
 
   /** Ends it without a result. */
   function forget(attempt: Attempt): void {
-    const { call, askers, abort, ended, retry, state } = attempt
+    const { call, callers, abort, ended, retry, state } = attempt
     attempt.state = 'over'
     retry?.cancel()
     queue.delete(attempt)
     noteRest()
-    for (const asker of askers) asker.attempts.delete(attempt)
-    askers.clear()
+    for (const caller of callers) caller.attempts.delete(attempt)
+    callers.clear()
     attempt.waiting.clear()
     const others = attempts.get(call.key)
     others?.delete(attempt)
@@ -260,11 +260,11 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     if (state === 'running') abort.abort(new Error(`No CR asks for the result of task ${call.task.name} any more.`))
   }
 
-  function release(attempt: Attempt, asker: Asker): void {
-    attempt.askers.delete(asker)
-    attempt.waiting.delete(asker)
-    asker.attempts.delete(attempt)
-    if (attempt.askers.size === 0) forget(attempt)
+  function release(attempt: Attempt, caller: Caller): void {
+    attempt.callers.delete(caller)
+    attempt.waiting.delete(caller)
+    caller.attempts.delete(attempt)
+    if (attempt.callers.size === 0) forget(attempt)
   }
 
   /** One that is under way, whatever its secrets; one that failed with the same; or a new one. */
@@ -278,14 +278,14 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     return attempt
   }
 
-  // ── askers ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── callers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function openAsker(wake: () => void): TaskAsker {
+  function openCaller(wake: () => void): TaskCaller {
     /** Of this reconcile: the keys, with the names of their tasks, and the attempts. */
     const asked = new Map<string, string>()
     const touched = new Set<Attempt>()
     /** The keys of ephemeral results. */
-    const fleeting = new Set<string>()
+    const ephemeralKeys = new Set<string>()
     /** Results of this reconcile and of those that were suspended before it. */
     const results = new Map<string, StoredResult>()
     let isOpen = true
@@ -293,12 +293,12 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     // A CR that needs several results must get them all at once, or it would wait for ever while those of others displace them:
     // one CR after the other, if the memory does not suffice for all.
     const keep = (key: string, result: StoredResult): void => {
-      const isFirst = suspended.values().next().value === asker
+      const isFirst = suspended.values().next().value === caller
       if (results.has(key) || (isFirst ? bytesOf(results.keys()) : held) + result.bytes > maxBytes) return
       results.set(key, result)
       held += result.bytes
     }
-    const letGo = (isKept: (key: string) => boolean): void => {
+    const releaseResults = (isKept: (key: string) => boolean): void => {
       for (const [key, { bytes }] of results) {
         if (isKept(key)) continue
         results.delete(key)
@@ -315,7 +315,7 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
     const ask = (call: TaskCall, secrets: TaskSecrets): StoredResult | Attempt => {
       const { task, key } = call
       asked.set(key, task.name)
-      if (task.ephemeral) fleeting.add(key)
+      if (task.ephemeral) ephemeralKeys.add(key)
       const found = results.get(key) ?? store.get(key)
       if (found) {
         checkSame(found.task, task)
@@ -326,19 +326,19 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
       }
       const attempt = attemptAt(call, secrets)
       checkSame(attempt.call.task, task)
-      attempt.askers.add(asker)
-      asker.attempts.add(attempt)
+      attempt.callers.add(caller)
+      caller.attempts.add(attempt)
       touched.add(attempt)
       const { state, error, retryAt } = attempt
-      if (state === 'failed' ? retryAt !== undefined : !hold) attempt.waiting.add(asker)
+      if (state === 'failed' ? retryAt !== undefined : !runBlocking) attempt.waiting.add(caller)
       if (state !== 'failed') {
-        suspended.add(asker)
+        suspended.add(caller)
         return attempt
       }
       throw retryAt === undefined ? error : withNextAttempt(error, Math.max(retryAt - clock.now(), 0))
     }
 
-    const asker: Asker = {
+    const caller: Caller = {
       attempts: new Set(),
       wake,
       deliver: keep,
@@ -352,38 +352,38 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
           if (!isOpen || isClosed) throw new Suspended(task.name)
           const found = ask(call, secrets)
           if (!(found instanceof Attempt)) return found.value as Result
-          if (!hold) throw new Suspended(task.name)
+          if (!runBlocking) throw new Suspended(task.name)
           await found.ended.promise
         }
       },
       begin() {
         asked.clear()
         touched.clear()
-        fleeting.clear()
+        ephemeralKeys.clear()
       },
       end(outcome) {
         const names = new Set(asked.values())
-        for (const each of asker.attempts) {
+        for (const each of caller.attempts) {
           if (touched.has(each) || (outcome === 'failed' && !names.has(each.call.task.name))) continue
-          release(each, asker)
+          release(each, caller)
         }
-        if (outcome !== 'suspended') suspended.delete(asker)
-        if (outcome === 'done') uses.set(asker, new Set(fleeting))
-        letGo((key) => outcome === 'suspended' && asked.has(key))
+        if (outcome !== 'suspended') suspended.delete(caller)
+        if (outcome === 'done') uses.set(caller, new Set(ephemeralKeys))
+        releaseResults((key) => outcome === 'suspended' && asked.has(key))
       },
       close() {
         isOpen = false
-        suspended.delete(asker)
-        for (const each of asker.attempts) release(each, asker)
-        letGo(() => false)
-        uses.set(asker, new Set())
+        suspended.delete(caller)
+        for (const each of caller.attempts) release(each, caller)
+        releaseResults(() => false)
+        uses.set(caller, new Set())
       },
     }
-    return asker
+    return caller
   }
 
   return {
-    openAsker,
+    openCaller,
     state() {
       let failed = 0
       for (const all of attempts.values()) for (const { state } of all) if (state === 'failed') failed++

@@ -125,7 +125,7 @@ export async function openTestEnvironment(
     const own = createClient({ transport: wire(counted(inProcessTransport(server), sent)), clock, random })
     const cache = createSharedCache({ client: own, clock, random })
     const webhooks = declares ? await serve() : undefined
-    const tasks = createTaskRunner({ clock, hold: (_key, work) => clock.hold(work()) })
+    const tasks = createTaskRunner({ clock, runBlocking: (_key, work) => clock.hold(work()) })
     const host = hostOperator({
       ...options,
       log,

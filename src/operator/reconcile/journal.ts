@@ -103,7 +103,7 @@ export class StepJournal {
   /** Requeues after this time at the latest. */
   requeue(ms: number): void {
     if (Number.isNaN(ms)) {
-      throw new MusterError(operatorErrors.InvalidController, `${this.here}: asks to be run again after NaN ms.`)
+      throw new MusterError(operatorErrors.InvalidController, `${this.here}: requeueAfter is NaN.`)
     }
     this.#requeueAfterMs = Math.min(ms, this.#requeueAfterMs ?? Infinity)
   }

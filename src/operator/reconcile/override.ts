@@ -2,13 +2,13 @@
 import type { StepOverride } from '../controller.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { stepContext } from './author-context.ts'
-import type { ReconcileRun, Taken, Waves } from './run.ts'
+import type { ReconcileRun, StepResult, Waves } from './run.ts'
 
 /** Author code is a function and the default a generator that may yield mutations: `next()` hands over by promise. */
 export async function* takeOverridden(
   run: ReconcileRun,
   override: StepOverride<KubeObject>,
-  byDefault: () => Taken,
+  byDefault: () => StepResult,
 ): Waves {
   const request = Promise.withResolvers<'default' | 'ended'>()
   const finished = Promise.withResolvers<void>()

@@ -24,8 +24,8 @@ import type { Refused, ReconcileSituation } from './situation.ts'
 /** Yields mutations and receives their outcomes, in the same order. */
 export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly MutationOutcome[]>
 
-/** A step in progress: the mutations that it yields, a promise, or nothing. Most steps of most runs yield nothing. */
-export type Taken = Waves | Promise<void> | void
+/** What a step returns: the mutations that it yields, a promise, or nothing. Most steps of most runs yield nothing. */
+export type StepResult = Waves | Promise<void> | void
 
 export class ReconcileRun {
   readonly situation: ReconcileSituation<KubeObject>

@@ -1,6 +1,6 @@
 /**
  * A task: slow work outside of the reconcile, such as fetching an archive or rendering a chart. It is a function of JSON input
- * with a remembered result: name, version and input are its key, so equal questions have one answer, and it is worked out once,
+ * with a remembered result: name, version and input are its key, so equal calls have one result, and the task runs once,
  * no matter how many CRs, controllers, operators or clusters ask.
  *
  * `run` awaits; what needs much processor time belongs in a thread of its own, which `run` starts. The same input must lead to an
@@ -71,7 +71,7 @@ export function defineTask<Input, Result>(options: TaskOptions<Input, Result>): 
   return { name, version, run, timeoutMs, maxInputBytes, ephemeral }
 }
 
-/** A task with its input: one question. */
+/** A task with its input. */
 export interface TaskCall {
   readonly task: Task
   /** SHA-256 of name, version and input, in hexadecimal digits. */

@@ -17,11 +17,11 @@ import type { KubeObject } from '../../kube/object.ts'
 export interface HealthRule {
   readonly apiVersion: string
   readonly kind: string
-  /** It is as desired. @default kstatus decides */
+  /** A CEL expression: the object has reached its desired state. @default kstatus decides */
   readonly current?: string | undefined
-  /** It will not get there without a change. @default never */
+  /** A CEL expression: the object cannot reach its desired state without a change of its spec. @default never */
   readonly failed?: string | undefined
-  /** It may get there. @default never */
+  /** A CEL expression: the object is still moving to its desired state. @default never */
   readonly inProgress?: string | undefined
 }
 

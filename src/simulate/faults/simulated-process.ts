@@ -92,7 +92,7 @@ export function never(): Promise<never> {
 
 /** The tasks of one process. The simulation stops for each: no fault comes in between, and runs stay reproducible. */
 export function tasksOf({ clock }: SimulatedProcess, time: SimulatedTime): TaskRunner {
-  return createTaskRunner({ clock, hold: (key, work) => time.hold(withStandingClock(key, clock)(work)) })
+  return createTaskRunner({ clock, runBlocking: (key, work) => time.hold(withStandingClock(key, clock)(work)) })
 }
 
 /** Commands and calls of one process, answered when it can receive the answer. */

@@ -181,7 +181,7 @@ export async function openScorecardGround({
       live: outside,
       tasks: createTaskRunner({
         clock: time,
-        hold: (key, work) => clock.hold(withStandingClock(key, clock)(work)),
+        runBlocking: (key, work) => clock.hold(withStandingClock(key, clock)(work)),
       }),
       onLedger: (ledger) => void ledgers.push(ledger),
     })

@@ -11,7 +11,7 @@ import { checkLabelSelector } from '../values/label-selector.ts'
 import { dnsSubdomain, pathSegment } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   immutableDetail,
   invalidField,
   type Problems,
@@ -25,7 +25,9 @@ const group = 'rbac.authorization.k8s.io'
 function checkRules(rules: readonly SentObject<PolicyRule>[], isNamespaced: boolean): Problems {
   return [
     ...rules.flatMap((rule, index) => [...checkRule(rule, isNamespaced, `rules[${index}]`)]),
-    ...rules.flatMap(({ verbs = [] }, index) => (verbs.length > 0 ? fine : [requiredField(`rules[${index}].verbs`)])),
+    ...rules.flatMap(({ verbs = [] }, index) =>
+      verbs.length > 0 ? noErrors : [requiredField(`rules[${index}].verbs`)],
+    ),
   ]
 }
 
@@ -99,17 +101,17 @@ function* checkSubject(subject: SentObject<Subject>, isNamespaced: boolean, at: 
 
 function bindingRules(isNamespaced: boolean): KindRules {
   const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
-  const check = (object: UntypedObject, changed: Problems = fine): Problems => {
+  const check = (object: UntypedObject, changed: Problems = noErrors): Problems => {
     const { roleRef, subjects = [] } = object as unknown as SentObject<RoleBinding>
     const { apiGroup = '', kind = '', name = '' } = roleRef ?? {}
     return [
-      ...(apiGroup === group ? fine : [unsupported('roleRef.apiGroup', apiGroup, [group])]),
-      ...(kinds.includes(kind) ? fine : [unsupported('roleRef.kind', kind, kinds)]),
+      ...(apiGroup === group ? noErrors : [unsupported('roleRef.apiGroup', apiGroup, [group])]),
+      ...(kinds.includes(kind) ? noErrors : [unsupported('roleRef.kind', kind, kinds)]),
       ...eachInvalid('roleRef.name', name, pathSegment(name)),
       ...subjects.flatMap((subject, index) => [...checkSubject(subject, isNamespaced, `subjects[${index}]`)]),
-      ...(name === '' ? [requiredField('roleRef.name')] : fine),
+      ...(name === '' ? [requiredField('roleRef.name')] : noErrors),
       ...changed,
-      ...subjects.flatMap((subject, index) => (subject.name ? fine : [requiredField(`subjects[${index}].name`)])),
+      ...subjects.flatMap((subject, index) => (subject.name ? noErrors : [requiredField(`subjects[${index}].name`)])),
     ]
   }
   return {
@@ -121,7 +123,7 @@ function bindingRules(isNamespaced: boolean): KindRules {
       const members = ['apiGroup', 'kind', 'name'] as const
       const isSame = members.every((member) => roleRef[member] === before[member])
       const shown = { APIGroup: roleRef.apiGroup, Kind: roleRef.kind, Name: roleRef.name }
-      return check(object, isSame ? fine : [invalidField('roleRef', shown, immutableDetail)])
+      return check(object, isSame ? noErrors : [invalidField('roleRef', shown, immutableDetail)])
     },
   }
 }

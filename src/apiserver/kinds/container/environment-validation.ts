@@ -10,7 +10,7 @@ import type { Cause } from '../../errors/status-error.ts'
 import { configKey, dnsLabel, dnsSubdomain, qualifiedNameProblems } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   invalidField,
   type Problems,
   requiredField,
@@ -145,7 +145,7 @@ export function checkFieldRef(
   }
   if (!knownPaths.has(fieldPath)) return wrong(`field label not supported: ${fieldPath}`)
   const meant = fieldPath === 'spec.host' ? 'spec.nodeName' : fieldPath
-  return supported.includes(meant) ? fine : [unsupported(`${field}.fieldPath`, meant, supported)]
+  return supported.includes(meant) ? noErrors : [unsupported(`${field}.fieldPath`, meant, supported)]
 }
 
 /** `metadata.labels['a']`: the path and the key. */

@@ -10,7 +10,7 @@ import type { Cause } from '../../errors/status-error.ts'
 import { goStruct } from '../values/go-struct.ts'
 import {
   duplicate,
-  fine,
+  noErrors,
   invalidField,
   unsupportedField,
   type Problems,
@@ -61,7 +61,7 @@ export function* checkContainerSecurity(
 }
 
 function checkChoice(value: string | undefined, supported: readonly string[], field: string): Problems {
-  return value === undefined || supported.includes(value) ? fine : [unsupported(field, value, supported)]
+  return value === undefined || supported.includes(value) ? noErrors : [unsupported(field, value, supported)]
 }
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']

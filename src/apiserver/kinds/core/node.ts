@@ -9,7 +9,7 @@ import { labelValue, qualifiedNameProblems } from '../../../kube/validation/name
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   type Problems,
@@ -46,13 +46,13 @@ function checkTaints(taints: readonly Taint[]): Problems {
     const shown = { Key: key, Value: value, Effect: effect, TimeAdded: null }
     return [
       ...eachInvalid(`${at}.key`, key, qualifiedNameProblems(key)),
-      ...(values.length > 0 ? [invalidField(`${at}.value`, value, values.join(';'))] : fine),
+      ...(values.length > 0 ? [invalidField(`${at}.value`, value, values.join(';'))] : noErrors),
       ...(effect
         ? effects.includes(effect)
-          ? fine
+          ? noErrors
           : [unsupported(`${at}.effect`, effect, effects)]
         : [requiredField(`${at}.effect`)]),
-      ...(isRepeated ? [withDetail(duplicate(at, shown), 'taints must be unique by key and effect pair')] : fine),
+      ...(isRepeated ? [withDetail(duplicate(at, shown), 'taints must be unique by key and effect pair')] : noErrors),
     ]
   })
 }
@@ -80,7 +80,7 @@ function check(object: UntypedObject): Problems {
     ...podCIDRs.flatMap((range, index) => checkCidr(range, `spec.podCIDRs[${index}]`)),
     ...(isTooMany
       ? [invalidField('spec.podCIDRs', podCIDRs, 'may specify no more than one CIDR for each IP family')]
-      : fine),
+      : noErrors),
   ]
 }
 

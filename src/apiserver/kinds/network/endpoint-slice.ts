@@ -10,7 +10,7 @@ import { checkProtocol } from '../values/port.ts'
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   immutableDetail,
   invalidField,
   unsupportedField,
@@ -49,7 +49,7 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
           ...checkEndpoint(endpoint, slice.addressType ?? '', `endpoints[${index}]`),
         ])),
     ...(live?.['addressType'] === slice.addressType
-      ? fine
+      ? noErrors
       : unsupportedField('addressType', slice.addressType, ['FQDN', 'IPv4', 'IPv6'])),
     ...endpoints.flatMap(({ addresses = [] }, index) => countProblems(addresses, `endpoints[${index}].addresses`)),
   ]
@@ -57,7 +57,7 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
 
 function countProblems(addresses: readonly string[], field: string): Problems {
   if (addresses.length === 0) return [requiredField(field)]
-  return addresses.length > maxAddresses ? [tooMany(field, addresses.length, maxAddresses)] : fine
+  return addresses.length > maxAddresses ? [tooMany(field, addresses.length, maxAddresses)] : noErrors
 }
 
 function* checkPorts(ports: readonly SentObject<EndpointPort>[]): Iterable<Problems[number]> {
@@ -129,7 +129,9 @@ export const endpointSliceRules: KindRules = {
   validateCreate: (object) => check(object, undefined),
   validateUpdate: (object, live) => [
     ...check(object, live),
-    ...(object['addressType'] === live['addressType'] ? fine : [invalidField('addressType', null, immutableDetail)]),
+    ...(object['addressType'] === live['addressType']
+      ? noErrors
+      : [invalidField('addressType', null, immutableDetail)]),
   ],
   warnings: (object, live) =>
     !live && object['addressType'] === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],

@@ -7,7 +7,7 @@ import { checkIp, checkReachableIp } from '../../errors/ip-address.ts'
 import type { KindRules } from '../strategy/kind-rules.ts'
 import { dnsLabel, dnsSubdomain, qualifiedNameProblems } from '../../../kube/validation/name-validation.ts'
 import { checkPortNumber, checkProtocol } from '../values/port.ts'
-import { eachInvalid, fine, type Problems, requiredField } from '../../../kube/validation/field-error.ts'
+import { eachInvalid, noErrors, type Problems, requiredField } from '../../../kube/validation/field-error.ts'
 import type { SentObject } from '../strategy/sent.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
@@ -38,8 +38,8 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 function checkAddress({ ip = '', hostname, nodeName }: SentObject<EndpointAddress>, at: string): Problems {
   return [
     ...checkIp(ip, `${at}.ip`),
-    ...(hostname ? eachInvalid(`${at}.hostname`, hostname, dnsLabel(hostname)) : fine),
-    ...(nodeName === undefined ? fine : eachInvalid(`${at}.nodeName`, nodeName, dnsSubdomain(nodeName))),
+    ...(hostname ? eachInvalid(`${at}.hostname`, hostname, dnsLabel(hostname)) : noErrors),
+    ...(nodeName === undefined ? noErrors : eachInvalid(`${at}.nodeName`, nodeName, dnsSubdomain(nodeName))),
     ...checkReachableIp(ip, `${at}.ip`),
   ]
 }
@@ -50,12 +50,12 @@ function checkEndpointPort(
   at: string,
 ): Problems {
   return [
-    ...(!name && isOneOfMany ? [requiredField(`${at}.name`)] : fine),
-    ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : fine),
+    ...(!name && isOneOfMany ? [requiredField(`${at}.name`)] : noErrors),
+    ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : noErrors),
     ...checkPortNumber(port, `${at}.port`),
     ...checkProtocol(protocol, `${at}.protocol`),
     ...(appProtocol === undefined
-      ? fine
+      ? noErrors
       : eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedNameProblems(appProtocol))),
   ]
 }
@@ -64,5 +64,7 @@ export const endpointsRules: KindRules = {
   defaults,
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object, live) =>
-    equalJson(object['subsets'] as Json | undefined, live['subsets'] as Json | undefined) ? fine : [...check(object)],
+    equalJson(object['subsets'] as Json | undefined, live['subsets'] as Json | undefined)
+      ? noErrors
+      : [...check(object)],
 }

@@ -4,7 +4,7 @@ import { checkIp, parseIp } from '../../errors/ip-address.ts'
 import { dnsSubdomain } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   type Problems,
@@ -27,13 +27,13 @@ export function checkLoadBalancerStatus(ingress: readonly LoadBalancerIngress[],
 }
 
 function checkMode(ip: string | undefined, mode: string | undefined, at: string): Problems {
-  if (mode === undefined) return ip ? [requiredField(at, 'must be specified when `ip` is set')] : fine
+  if (mode === undefined) return ip ? [requiredField(at, 'must be specified when `ip` is set')] : noErrors
   if (!ip) return [forbiddenField(at, 'may not be specified when `ip` is not set')]
-  return modes.includes(mode) ? fine : [unsupported(at, mode, modes)]
+  return modes.includes(mode) ? noErrors : [unsupported(at, mode, modes)]
 }
 
 export function checkHostname(hostname: string | undefined, at: string): Problems {
-  if (!hostname) return fine
+  if (!hostname) return noErrors
   return [
     ...eachInvalid(at, hostname, dnsSubdomain(hostname)),
     ...(parseIp(hostname) ? [invalidField(at, hostname, 'must be a DNS name, not an IP address')] : []),

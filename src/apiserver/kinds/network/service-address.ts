@@ -6,7 +6,7 @@ import type { ServiceSpec } from '../../../kube/types/core/v1.ts'
 import { checkIp, parseIp } from '../../errors/ip-address.ts'
 import {
   duplicate,
-  fine,
+  noErrors,
   invalidField,
   type Problems,
   requiredField,
@@ -22,7 +22,7 @@ const policies = ['PreferDualStack', 'RequireDualStack', 'SingleStack']
 const at = 'spec.clusterIPs'
 
 export function checkClusterIps(spec: Addressed, live: Addressed | undefined): Problems {
-  if (spec.type === 'ExternalName') return fine
+  if (spec.type === 'ExternalName') return noErrors
   const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
   const problems = [...agreement(clusterIP, clusterIPs)]
   const repeated = repeatedValues(ipFamilies)
@@ -36,7 +36,7 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
   }
   const own = clusterIPs.flatMap((address, index) => {
     if (index > 0 || address !== 'None') return checkIp(address, `${at}[${index}]`, live?.clusterIPs)
-    return clusterIPs.length > 1 ? [invalidField(at, clusterIPs, "'None' must be the first and only value")] : fine
+    return clusterIPs.length > 1 ? [invalidField(at, clusterIPs, "'None' must be the first and only value")] : noErrors
   })
   for (const one of own) problems.push(one)
   if (clusterIPs.length > 2) problems.push(invalidField(at, clusterIPs, 'may only hold up to 2 values'))
@@ -68,7 +68,7 @@ function* agreement(clusterIP: string, clusterIPs: readonly string[]): Iterable<
 
 /** The primary address is immutable; a secondary one may be added and removed. */
 export function checkAddressChange(spec: Addressed, live: Addressed): Problems {
-  if (spec.type === 'ExternalName' || live.type === 'ExternalName') return fine
+  if (spec.type === 'ExternalName' || live.type === 'ExternalName') return noErrors
   const isNow = isHeadless(spec)
   const was = isHeadless(live)
   const once = 'may not change once set'

@@ -14,7 +14,7 @@ import { checkPort, checkPortNumber, checkProtocol } from '../values/port.ts'
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   immutableDetail,
   invalidField,
@@ -211,7 +211,7 @@ function checkSourceRanges(
 ): Problems {
   const { loadBalancerSourceRanges: ranges = [], type } = spec
   const annotation = Object.hasOwn(annotations, rangesAnnotation) ? annotations[rangesAnnotation]! : undefined
-  if (ranges.length === 0 && annotation === undefined) return fine
+  if (ranges.length === 0 && annotation === undefined) return noErrors
   const field = ranges.length > 0 ? 'spec.LoadBalancerSourceRanges' : `metadata.annotations[${rangesAnnotation}]`
   const known = (live?.loadBalancerSourceRanges ?? []).map((range) => range.trim())
   const listed = (annotation ?? '').trim() === '' ? [] : annotation!.split(',')
@@ -225,7 +225,7 @@ function checkSourceRanges(
 
 function checkClass({ type, loadBalancerClass }: ServiceSpec): Problems {
   const field = 'spec.loadBalancerClass'
-  if (loadBalancerClass === undefined) return fine
+  if (loadBalancerClass === undefined) return noErrors
   if (type !== 'LoadBalancer') return [forbiddenField(field, onlyBalanced)]
   return eachInvalid(field, loadBalancerClass, qualifiedNameProblems(loadBalancerClass))
 }

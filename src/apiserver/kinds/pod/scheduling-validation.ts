@@ -16,7 +16,7 @@ import { dnsLabel, dnsSubdomain, labelValue, qualifiedNameProblems } from '../..
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   type Problems,
@@ -52,7 +52,7 @@ export function* checkNodeSelector(selector: NodeSelector, field: string): Itera
 }
 
 function checkWeight(weight: number, field: string): Problems {
-  return weight > 0 && weight <= 100 ? fine : [invalidField(field, weight, 'must be in the range 1-100')]
+  return weight > 0 && weight <= 100 ? noErrors : [invalidField(field, weight, 'must be in the range 1-100')]
 }
 
 /** Invalid label values match nothing; only a preference may contain them. */

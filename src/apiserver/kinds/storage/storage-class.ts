@@ -10,7 +10,7 @@ import { qualifiedNameProblems } from '../../../kube/validation/name-validation.
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   immutableDetail,
   invalidField,
@@ -24,7 +24,7 @@ import { repeatedValues } from '../../../kube/validation/repetition.ts'
 
 function checkProvisioner(name: string | undefined, field: string): Problems {
   const lower = (name ?? '').toLowerCase()
-  return lower === '' ? fine : eachInvalid(field, lower, qualifiedNameProblems(lower))
+  return lower === '' ? noErrors : eachInvalid(field, lower, qualifiedNameProblems(lower))
 }
 
 const maxParameters = 512

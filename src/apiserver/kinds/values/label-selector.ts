@@ -3,7 +3,7 @@ import type { LabelSelectorSpec } from '../../../kube/selector/selector.ts'
 import { labelValue, qualifiedNameProblems } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   type Problems,
@@ -24,7 +24,7 @@ function* labelProblems(labels: Readonly<Record<string, string>>, field: string)
 }
 
 export function checkLabelSelector(selector: SentObject<LabelSelectorSpec> | undefined, field: string): Problems {
-  return selector ? [...selectorProblems(selector, field)] : fine
+  return selector ? [...selectorProblems(selector, field)] : noErrors
 }
 
 function* selectorProblems(
@@ -47,12 +47,12 @@ function checkOperator(operator: string, values: readonly string[], field: strin
     case 'In':
     case 'NotIn':
       return values.length > 0
-        ? fine
+        ? noErrors
         : [requiredField(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
     case 'Exists':
     case 'DoesNotExist':
       return values.length === 0
-        ? fine
+        ? noErrors
         : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
     default:
       return [invalidField(`${field}.operator`, operator, 'not a valid selector operator')]

@@ -3,7 +3,7 @@ import type { IntOrString } from '../../../kube/types/meta/v1.ts'
 import { portName } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   invalidField,
   unsupportedField,
   type Problems,
@@ -13,7 +13,7 @@ const highest = 65535
 
 export function checkPortNumber(port: number | undefined, field: string): Problems {
   const number = port ?? 0
-  if (number >= 1 && number <= highest) return fine
+  if (number >= 1 && number <= highest) return noErrors
   return [invalidField(field, number, `must be between 1 and ${highest}, inclusive`)]
 }
 

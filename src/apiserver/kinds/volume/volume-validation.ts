@@ -16,7 +16,7 @@ import { dnsLabel, dnsSubdomain } from '../../../kube/validation/name-validation
 import {
   duplicate,
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   unsupportedField,
@@ -204,7 +204,9 @@ function needs<Member extends string>(...members: readonly Member[]) {
 
 function checkPartition(partition: number, field: string): Problems {
   const isPartition = partition >= 0 && partition <= 255
-  return isPartition ? fine : [invalidField(`${field}.partition`, partition, 'must be between 0 and 255, inclusive')]
+  return isPartition
+    ? noErrors
+    : [invalidField(`${field}.partition`, partition, 'must be between 0 and 255, inclusive')]
 }
 
 const hostPathTypes = [
@@ -274,10 +276,10 @@ function* checkFieldFile(file: DownwardAPIVolumeFile, field: string): Iterable<C
 function* checkProjections({ sources: list }: ProjectedVolumeSource, field: string): Iterable<Cause> {
   const paths = new Set<string>()
   const conflict = (path: string, shown: string): Problems => {
-    if (path === '') return fine
+    if (path === '') return noErrors
     if (paths.has(path)) return [invalidField(field, shown, 'conflicting duplicate paths')]
     paths.add(path)
-    return fine
+    return noErrors
   }
   for (const [index, source] of (list ?? []).entries()) {
     const at = `${field}.sources[${index}]`
@@ -325,7 +327,7 @@ function* checkToken(
 function checkDriver(driver: string, field: string): Problems {
   if (!driver) return [requiredField(field)]
   return [
-    ...(driver.length > 63 ? [tooLong(field, 63)] : fine),
+    ...(driver.length > 63 ? [tooLong(field, 63)] : noErrors),
     ...eachInvalid(field, driver, dnsSubdomain(driver.toLowerCase())),
   ]
 }

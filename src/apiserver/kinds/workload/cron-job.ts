@@ -10,7 +10,7 @@ import { defaultJobTemplate } from './job.ts'
 import type { KindRules } from '../strategy/kind-rules.ts'
 import { templateWarnings } from '../pod/pod-warnings.ts'
 import {
-  fine,
+  noErrors,
   invalidField,
   unsupportedField,
   requiredField,
@@ -49,7 +49,7 @@ const longestName = 52
 function checkName(name: string): readonly Cause[] {
   return name.length > longestName
     ? [invalidField('metadata.name', name, `must be no more than ${longestName} characters`)]
-    : fine
+    : noErrors
 }
 
 function* checkSpec(spec: CronJobSpec, live: CronJobSpec | undefined): Iterable<Cause> {
@@ -86,5 +86,5 @@ function* checkSchedule({ schedule, timeZone }: CronJobSpec, mayNameZone: boolea
 
 /** Reported after everything else. */
 function checkPresence({ schedule }: CronJobSpec): readonly Cause[] {
-  return schedule ? fine : [requiredField('spec.schedule')]
+  return schedule ? noErrors : [requiredField('spec.schedule')]
 }

@@ -19,7 +19,7 @@ import type { KindRules } from '../strategy/kind-rules.ts'
 import { dnsLabel, pathSegment } from '../../../kube/validation/name-validation.ts'
 import {
   eachInvalid,
-  fine,
+  noErrors,
   forbiddenField,
   invalidField,
   type Problems,
@@ -124,7 +124,7 @@ const types = Object.keys(sources).toSorted()
 
 function* checkMetric(metric: MetricSpec, at: string): Iterable<Problems[number]> {
   const { type } = metric
-  const wrongType = types.includes(type) ? fine : [unsupported(`${at}.type`, type, types)]
+  const wrongType = types.includes(type) ? noErrors : [unsupported(`${at}.type`, type, types)]
   if (!type) yield requiredField(`${at}.type`, 'must specify a metric source type')
   yield* wrongType
   const present = Object.values(sources).filter((source) => metric[source] !== undefined)

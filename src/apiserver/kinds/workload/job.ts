@@ -13,7 +13,7 @@ import { checkLabelSelector } from '../values/label-selector.ts'
 import { dnsLabel } from '../../../kube/validation/name-validation.ts'
 import { defaultTemplate } from '../pod/pod-defaults.ts'
 import { templateWarnings } from '../pod/pod-warnings.ts'
-import { fine, invalidField, type Problems, requiredField } from '../../../kube/validation/field-error.ts'
+import { noErrors, invalidField, type Problems, requiredField } from '../../../kube/validation/field-error.ts'
 import { maxInt32 } from '../values/value-validation.ts'
 import { checkCounts, checkImmutable, checkMatch, readWorkloadSelector } from './workload-validation.ts'
 
@@ -131,7 +131,7 @@ function checkPodNames(object: UntypedObject): Problems {
   const { completionMode, completions = 0 } = specOf(object)
   const { name = '' } = object.metadata
   const longest = `${name}-${completions - 1}`
-  if (completionMode !== 'Indexed' || completions <= 0 || dnsLabel(longest).length === 0) return fine
+  if (completionMode !== 'Indexed' || completions <= 0 || dnsLabel(longest).length === 0) return noErrors
   return [invalidField('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)]
 }
 

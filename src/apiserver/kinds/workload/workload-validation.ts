@@ -8,7 +8,7 @@ import type { Cause } from '../../errors/status-error.ts'
 import { checkLabelSelector, isEmptySelector } from '../values/label-selector.ts'
 import { checkTemplate } from '../pod/pod-validation.ts'
 import {
-  fine,
+  noErrors,
   forbiddenField,
   immutableDetail,
   invalidField,
@@ -43,7 +43,7 @@ export function checkMatch(
   { metadata }: PodTemplateSpec,
   field: string,
 ): Problems {
-  if (!selector || matchLabels(selector, metadata?.labels ?? {})) return fine
+  if (!selector || matchLabels(selector, metadata?.labels ?? {})) return noErrors
   const why = '`selector` does not match template `labels`'
   return [invalidField(`${field}.metadata.labels`, metadata?.labels ?? null, why)]
 }
@@ -82,7 +82,7 @@ export function checkImmutable(
   shown: (value: unknown) => unknown = (own) => own,
 ): Problems {
   const isSame = equalJson(value as Json | undefined, live as Json | undefined)
-  return isSame ? fine : [invalidField(field, shown(value), immutableDetail)]
+  return isSame ? noErrors : [invalidField(field, shown(value), immutableDetail)]
 }
 
 type Status = Readonly<Record<string, unknown>>
@@ -99,13 +99,13 @@ export function checkNotMoreThan(
   shown = `status.${whole}`,
 ): Problems {
   const count = (status?.[part] as number | undefined) ?? 0
-  if (count <= ((status?.[whole] as number | undefined) ?? 0)) return fine
+  if (count <= ((status?.[whole] as number | undefined) ?? 0)) return noErrors
   return [invalidField(`status.${part}`, count, `cannot be greater than ${shown}`)]
 }
 
 export function checkCollisions(status: Status | undefined, live: Status | undefined): Problems {
   const before = live?.['collisionCount'] as number | undefined
   const now = status?.['collisionCount'] as number | undefined
-  if (before === undefined || (now !== undefined && now >= before)) return fine
+  if (before === undefined || (now !== undefined && now >= before)) return noErrors
   return [invalidField('status.collisionCount', now ?? 0, 'cannot be decremented')]
 }

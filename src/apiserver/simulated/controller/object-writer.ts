@@ -10,7 +10,7 @@ import { checkAdmission } from '../../cluster/admission.ts'
 import { bound } from '../../subresources/binding.ts'
 import { change } from '../../write/change.ts'
 import { create } from '../../write/create.ts'
-import { plainDeletion, type Propagation, removeObject } from '../../write/delete.ts'
+import { defaultDeleteOptions, type Propagation, removeObject } from '../../write/delete.ts'
 import { StatusError } from '../../errors/status-error.ts'
 import { type ClusterState, findObject } from '../../cluster/state.ts'
 import { replacement } from '../../write/update.ts'
@@ -107,7 +107,7 @@ export function createObjectWriter(state: ClusterState, manager: string, user: I
       })
       const live = find()
       if (live?.metadata.uid === uid)
-        removeObject(state, served, live as never, { ...plainDeletion, uid, grace, propagation })
+        removeObject(state, served, live as never, { ...defaultDeleteOptions, uid, grace, propagation })
     },
     async bind(pod, node) {
       await change(state, writingOf('pods', pod.metadata, 'binding'), (live) => bound(state, live, node))

@@ -21,7 +21,7 @@ import { type CelOverload, callOverload } from '../library/function.ts'
 import { JsonMap } from './json-value.ts'
 import { find, findField, isPresent, missing, optionalLookup, select } from './lookup.ts'
 import { mapInsertion, overElements, overPairs, passes, quantifier } from './loop.ts'
-import { dispatchOperator, fastBinary, isCelOperator, spendOnTexts, unfitOperands } from './operator.ts'
+import { dispatchOperator, fastBinary, isCelOperator, spendOnTexts, noMatchingOverload } from './operator.ts'
 import { compilePattern } from '../library/regex.ts'
 import { showValue } from '../value/show.ts'
 import {
@@ -257,7 +257,7 @@ class Compiler {
     return (frame) => {
       const values = args.map((arg) => arg(frame))
       for (let index = 0; index < values.length; index++) {
-        if (!isSure[index] && !isOfType(values[index]!, only.params[index]!)) throw unfitOperands(name, values)
+        if (!isSure[index] && !isOfType(values[index]!, only.params[index]!)) throw noMatchingOverload(name, values)
       }
       if (!only.cost) spendOnTexts(values)
       const result = only.call(values)

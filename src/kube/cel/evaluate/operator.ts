@@ -16,7 +16,7 @@ export const isCelOperator = (name: string): boolean => /^[_!@-]/.test(name)
 const terse = new Set(['contains', 'startsWith', 'endsWith', 'matches'])
 
 /** The server's message for arguments without a matching overload. */
-export function unfitOperands(name: string, values: readonly CelValue[]): CelRuntimeError {
+export function noMatchingOverload(name: string, values: readonly CelValue[]): CelRuntimeError {
   if (terse.has(name)) return noSuchOverload()
   if (name === 'size') return noSuchOverload(name)
   return noSuchOverload(`${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`)
@@ -37,7 +37,7 @@ export function dispatchOperator(
   if (fitting) return [fitting, fitting.call(values)]
   // The implementation of the operator reports its own error.
   if (isCelOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
-  throw unfitOperands(name, values)
+  throw noMatchingOverload(name, values)
 }
 
 /** A call of cost one may read its texts completely. */

@@ -25,7 +25,7 @@ export const Misbehaving: Kind<Spec, Status> = defineKind<Spec, Status>({
 })
 export type Misbehaving = ObjectOf<typeof Misbehaving>
 
-interface Scene {
+interface BehaviourContext {
   readonly cr: Misbehaving
   readonly view: View
 }
@@ -33,7 +33,7 @@ interface Scene {
 const never = new Promise<never>(() => undefined)
 const kept: unknown[] = []
 
-const deeds: Readonly<Record<string, (scene: Scene) => unknown>> = {
+const behaviours: Readonly<Record<string, (context: BehaviourContext) => unknown>> = {
   nothing: () => 'nothing',
   spin: () => {
     for (;;);
@@ -153,8 +153,8 @@ export const operator: Operator = defineOperator({
       backOff: { firstMs: 3600_000, mostMs: 3600_000 },
       async reconcile({ cr, view }) {
         view.get(ConfigMap, { namespace: 'default', name: 'begun' })
-        const deed = Object.hasOwn(deeds, cr.spec.how) ? deeds[cr.spec.how] : undefined
-        const seen = String(await deed?.({ cr, view }))
+        const behaviour = Object.hasOwn(behaviours, cr.spec.how) ? behaviours[cr.spec.how] : undefined
+        const seen = String(await behaviour?.({ cr, view }))
         const { name } = cr.metadata
         const made = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name }, data: { seen } }
         return { objects: [made], status: { seen: seen.slice(0, 100) } }

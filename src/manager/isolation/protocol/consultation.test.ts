@@ -5,7 +5,7 @@ import { type VirtualClock, virtualClock } from '../../../clock/virtual-clock.ts
 import type { JsonObject } from '../../../kube/json.ts'
 import { createWebhookHost, type WebhookFailure, type WebhookHost } from '../../webhooks/webhook-host.ts'
 import { createConsultations } from './consultation.ts'
-import { operator as inline } from '../misbehaving-guest/gatekeeper.ts'
+import { operator as inline } from '../misbehaving-guest/misbehaving-webhooks.ts'
 import { openRunner } from '../open-runner.ts'
 import type { Runner } from '../runner.ts'
 
@@ -37,9 +37,9 @@ const conversion = (wanted: string, ...objects: readonly JsonObject[]): JsonObje
   request: { uid: 'u2', desiredAPIVersion: `test.example.com/${wanted}`, objects },
 })
 
-const validate = '/operators/gatekeeper/validate/gates'
-const mutate = '/operators/gatekeeper/mutate/gates'
-const convert = '/operators/gatekeeper/convert/gates.test.example.com'
+const validate = '/operators/misbehaving-webhooks/validate/gates'
+const mutate = '/operators/misbehaving-webhooks/mutate/gates'
+const convert = '/operators/misbehaving-webhooks/convert/gates.test.example.com'
 
 const questions: readonly (readonly [name: string, path: string, review: JsonObject])[] = [
   ['a valid object', validate, admission({ size: 1 })],
@@ -67,12 +67,12 @@ describe('webhooks of an operator in a worker', slowTest, () => {
 
   beforeAll(async () => {
     runner = await openRunner('worker', {
-      module: here('misbehaving-guest/gatekeeper.ts'),
+      module: here('misbehaving-guest/misbehaving-webhooks.ts'),
       clock: watching,
       log: (line) => lines.push(line),
     })
     host = createWebhookHost({ clock, onFailure: (failure) => failures.push(failure) })
-    host.set('gatekeeper', runner.operator)
+    host.set('misbehaving-webhooks', runner.operator)
   })
   afterAll(async () => await runner.close())
 
@@ -92,7 +92,7 @@ describe('webhooks of an operator in a worker', slowTest, () => {
 
   it.each(questions)('answer as inline: %s', async (_name, path, review) => {
     const own = createWebhookHost({ clock })
-    own.set('gatekeeper', inline)
+    own.set('misbehaving-webhooks', inline)
     expect(await asked(host, path, review)).toEqual(await asked(own, path, review))
   })
 
@@ -109,7 +109,7 @@ describe('webhooks of an operator in a worker', slowTest, () => {
     const ended = lines.first((line) => line['level'] === 'warn')
     for (let beat = 0; beat < 4; beat++) await watching.advance(5000)
     expect(await ended).toMatchObject({ error: expect.stringMatching(/blocks its event loop/) as unknown })
-    expect(await hanging).toMatch(/the webhook validate\/gates of operator gatekeeper failed/)
+    expect(await hanging).toMatch(/the webhook validate\/gates of operator misbehaving-webhooks failed/)
     expect(await asked(host, validate, admission({ size: 1 }))).toMatch(/failed/)
     expect(String(failures.at(-1)!.error)).toMatch(/is being started again/)
     await watching.advance(2000)

@@ -22,7 +22,7 @@ function misbehave(how: string | undefined): void {
 }
 
 export const operator: Operator = defineOperator({
-  name: 'gatekeeper',
+  name: 'misbehaving-webhooks',
   controllers: [defineController({ for: Gate })],
   webhooks: [
     defineWebhook({
