@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { type HelmHook, hookOf, hooksFor } from './hook.ts'
-import { type InstallPhase, phasesOf, removalPhasesOf } from './phases.ts'
+import { hookPhases, type InstallPhase, phasesOf } from './phases.ts'
 
 const groups: Readonly<Record<string, string>> = {
   Deployment: 'apps/v1',
@@ -128,11 +128,7 @@ describe('hooks', () => {
       'wave 0: definitions',
       'wave 0: objects',
     ])
-    expect(removalPhasesOf(objects, hooks).map(({ name }) => name)).toEqual([
-      'wave 0: objects',
-      'wave 0: definitions',
-      'post-delete hook clean',
-    ])
+    expect(hookPhases('post-delete', hooks).map(({ name }) => name)).toEqual(['post-delete hook clean'])
     expect(hooksFor('test', hooks).map(({ object }) => object.metadata.name)).toEqual(['check'])
   })
 
@@ -215,16 +211,6 @@ describe('the order of any objects', () => {
           return kind !== 'Namespace' && kind !== 'CustomResourceDefinition' && namespace > index
         })
         expect(early).toEqual([])
-      }),
-    )
-  })
-
-  it('is reversed for removal', () => {
-    fc.assert(
-      fc.property(objects, (some) => {
-        const flat = (phases: readonly InstallPhase[]): readonly KubeObject[] =>
-          phases.flatMap((phase) => phase.objects)
-        expect(flat(removalPhasesOf(some))).toEqual(flat(phasesOf(some)).toReversed())
       }),
     )
   })

@@ -58,20 +58,6 @@ export function phasesOf(
 
 const none: PhaseHooks = { action: 'install', hooks: [] }
 
-/** The order of removal: the reverse, between the hooks for it. */
-export function removalPhasesOf(
-  objects: readonly KubeObject[],
-  hooks: readonly HelmHook[] = [],
-): readonly InstallPhase[] {
-  return [
-    ...hookPhases('pre-delete', hooks),
-    ...phasesOf(objects)
-      .toReversed()
-      .map(({ name, objects: own }) => ({ name, objects: own.toReversed() })),
-    ...hookPhases('post-delete', hooks),
-  ]
-}
-
 /** The hooks of an event, one after another. */
 export function hookPhases(
   event: `${'pre' | 'post'}-${HookAction}`,

@@ -76,7 +76,7 @@ export function resolveVars(resources: ResourceMap, vars: Vars, specs: readonly 
   }
 }
 
-/** Undefined for a mapping or a list, which no text can have inside. */
+/** Undefined for a mapping or a list, which cannot be substituted into a string. */
 function valueOfVar(name: string, one: Var, resources: ResourceMap, place: string): Replaceable | undefined {
   const resource = resources.all.find(({ varNames }) => varNames.includes(name))
   if (!resource?.object) {
