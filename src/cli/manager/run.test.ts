@@ -108,6 +108,10 @@ describe('muster run', { timeout: 60_000 }, () => {
     expect(await readFile(path.join(folder, 'kept', 'identity.json'), 'utf8')).toContain(
       `"consolePort":${new URL(url).port}`,
     )
+    // Another one on this machine: neither takes a port that the other needs.
+    const second = run(await emptyFolder(), '--embedded')
+    await second.until((out) => out.includes('memcached is running'))
+    expect(await second.end('SIGINT')).toBe(0)
     // As a terminal and bin/muster do together: twice at once is once.
     running.child.kill('SIGINT')
     expect(await running.end('SIGINT')).toBe(0)

@@ -127,6 +127,8 @@ installation.`,
     const bytesAtStart = process.memoryUsage.rss()
     const onLoopback = webhooks ?? { address: { url: 'https://127.0.0.1:0' }, listen: { host: '127.0.0.1', port: 0 } }
     const { besideEmbeddedCluster, embeddedConfigMap } = await import('../cluster/embedded-cluster.ts')
+    // The ConfigMap is written with the ports of a Pod: on this machine they would be taken twice.
+    const onConfigMap = { from: { configMap: embeddedConfigMap }, set: ['health.port=0', 'metrics.port=0', ...set] }
     const { keepConsolePort, keptConsolePort } = await import('../cluster/kept-identity.ts')
     const folder = flags.data === undefined ? undefined : path.resolve(flags.data)
     const kubeconfig = path.resolve('.muster', 'kubeconfig')
@@ -134,7 +136,7 @@ installation.`,
       out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
       await run({
         ...running,
-        from: from ?? { configMap: embeddedConfigMap },
+        ...(!from && onConfigMap),
         webhooks: onLoopback,
         install: true,
         connection: { kubeconfig },
