@@ -35,6 +35,12 @@ it('a release has its section in the changelog, a tag, and a package that works'
     stderr: 'no release: the checkout has changes that are not committed.\n',
   })
   await git('clean', '-fq', 'note')
+  // Just after a release there is nothing to release.
+  const file = path.join(copy, 'CHANGELOG.md')
+  const unreleased = '## Unreleased\n\n'
+  const entry = `${unreleased}### Added\n\n- What this test adds.\n\n`
+  await writeFile(file, (await readFile(file, 'utf8')).replace(unreleased, entry))
+  await git('commit', '--quiet', '--all', '--message', 'docs(changelog): an entry')
 
   const { stdout } = await release(version, '--no-ci')
   expect(stdout).toContain(`installed @muster-dev/muster ${version} in an empty folder`)
@@ -44,8 +50,8 @@ it('a release has its section in the changelog, a tag, and a package that works'
   expect(await git('status', '--porcelain')).toBe('')
   expect(await git('log', '-1', '--format=%s')).toBe(`chore(release): ${version}\n`)
   const tagged = await git('tag', '--list', '--format=%(contents)', `v${version}`)
-  expect(tagged).toContain('### Added')
-  const changelog = await readFile(path.join(copy, 'CHANGELOG.md'), 'utf8')
+  expect(tagged).toContain('### Added\n\n- What this test adds.')
+  const changelog = await readFile(file, 'utf8')
   expect(changelog).toMatch(
     new RegExp(`^## Unreleased\\n\\n## ${RegExp.escape(version)} \\(\\d{4}-\\d\\d-\\d\\d\\)\\n`, 'm'),
   )
