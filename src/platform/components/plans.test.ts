@@ -96,7 +96,7 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'off and on again': [components(base, { ...top, ...off }), components(base, top)],
       upgrade: [{ spec: { channel: 'fast' } }],
     },
-    drawn: 8,
+    drawn: 4,
     users: true,
   },
   'a component that is left alone': {
@@ -106,7 +106,7 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'leave alone and take back': [components({ ...base, ...alone }), components(base)],
       'leave alone and forget': [components({ ...base, ...alone }), components()],
     },
-    drawn: 6,
+    drawn: 3,
   },
   'a component whose object has another owner': {
     sample: [
@@ -121,7 +121,7 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'adopt and switch off': [components({ ...found, ...off })],
       'adopt and leave alone': [components({ ...found, ...alone })],
     },
-    drawn: 6,
+    drawn: 3,
   },
   'a component with its own kind and a default resource': {
     sample: [
@@ -137,7 +137,7 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'switch off': [components({ ...tanks, ...off })],
       'off and on again': [components({ ...tanks, ...off }), components(tanks)],
     },
-    drawn: 6,
+    drawn: 3,
   },
   'a mandatory component': {
     sample: [
@@ -150,7 +150,7 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'raise its version': [{ spec: { mandatory: { version: '1.1.0' } } }],
       'make it optional': [{ spec: { mandatory: null } }],
     },
-    drawn: 8,
+    drawn: 4,
     users: true,
   },
 }

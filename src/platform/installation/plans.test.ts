@@ -107,7 +107,7 @@ function isMeantOfChart(plan: string): boolean {
 
 describe('the operator of Installations', () => {
   it(`passes ${howMany} its plans`, async () => {
-    await expectToPass(await open(manifests, scenarios), { sample: 25, isMeant })
+    await expectToPass(await open(manifests, scenarios), { sample: 12, isMeant })
   }, 900_000)
 
   it(`passes ${howMany} its plans with hooks, generated values and lookups`, async () => {
