@@ -82,11 +82,12 @@ async function open(
  * Not meant:
  * - a stored revision that is not the wanted one and that a user deletes or hides: its content cannot be made again. In
  *   the scenario "change" that is the only one, since the changed text is no manifest;
- * - `spec.revision` set later is compared with an Installation that is created with it: it has no such revision, and says so.
+ * - `spec.revision` set later is compared with an Installation that is created with it: it has no such revision, and says so;
+ * - `spec.adopt` set later, likewise: the first revision of what is adopted counts as an upgrade, and revisions are immutable.
  */
 function isMeant(plan: string): boolean {
   const [scenario = ''] = plan.split(':')
-  if (scenario === 'set spec.revision') return false
+  if (scenario === 'set spec.revision' || scenario.startsWith('set spec.adopt')) return false
   const superseded =
     scenario === 'roll back and mend' ? '[12]' : /^(?:upgrade|roll back)|change$/.test(scenario) ? '1' : '0'
   return !new RegExp(`(?:remove|edit)@\\w+=(?:secrets|revisions\\S*) default/shop-${superseded}\\b`).test(plan)

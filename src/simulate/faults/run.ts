@@ -422,6 +422,7 @@ async function runBaseline(options: SimulatedRunOptions): Promise<SimulatedRun> 
     (starting + leaving === 0 &&
       !network.isBusy() &&
       (leaseObserver?.isSettled(lastAt()) ?? true) &&
+      time.now() - network.lastSlowReadAt >= quietMs &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
     settledWrites = network.writes.length

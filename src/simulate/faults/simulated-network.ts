@@ -58,6 +58,8 @@ interface SimulatedNetwork {
   readonly requests: readonly Request[]
   /** The time of the operator's last write. */
   readonly lastWriteAt: number
+  /** When the last read was answered, if requests are slow: a reconcile may read for longer than a quiet operator rests. */
+  readonly lastSlowReadAt: number
   /** Whether a request is unanswered or an event held back. */
   isBusy(): boolean
   transport(proc: SimulatedProcess): Transport
@@ -135,7 +137,10 @@ export function openSimulatedNetwork(options: SimulatedNetworkOptions): Simulate
       }
       const request = requestOf(sent, proc.number)
       if (leaseObserver && request.method !== 'GET') leaseObserver.leaves(proc, shownRequest(request))
-      if (request.verb === 'watch' || request.verb === 'list') return await read(sent, request)
+      if (request.verb === 'watch' || request.verb === 'list') {
+        if (slowMs > 0 && request.verb === 'list') network.lastSlowReadAt = time.now() + 2 * slowMs
+        return await read(sent, request)
+      }
       proc.waiting++
       try {
         sent.signal?.throwIfAborted()
@@ -144,6 +149,7 @@ export function openSimulatedNetwork(options: SimulatedNetworkOptions): Simulate
         proc.waiting--
         // The effects of an answer, or of a missing one, begin here.
         if (isWriteRequest(request)) network.lastWriteAt = time.now()
+        else if (slowMs > 0) network.lastSlowReadAt = time.now()
       }
     }
 
@@ -290,11 +296,12 @@ export function openSimulatedNetwork(options: SimulatedNetworkOptions): Simulate
     }
   }
 
-  const network: SimulatedNetwork & { lastWriteAt: number } = {
+  const network: SimulatedNetwork & { lastWriteAt: number; lastSlowReadAt: number } = {
     writes,
     events,
     requests,
     lastWriteAt: time.now(),
+    lastSlowReadAt: 0,
     // Processes that are gone do not count.
     isBusy: () => lives.some(({ waiting, isOver }) => waiting > 0 && !isOver),
     transport,
