@@ -223,7 +223,8 @@ function randomReplacement(dice: Dice, known: readonly ObjectShape[]): JsonObjec
         : {}
   return {
     ...(dice.chance(0.15)
-      ? { sourceValue: dice.pick(['given', 'a b', 'Ünï', 'x-y', ...texts]) }
+      ? // Whether an empty value that is created is null or "" depends on the style of the file (docs/limits.md).
+        { sourceValue: dice.pick(['given', 'a b', 'Ünï', 'x-y', ...texts]) || 'given' }
       : {
           source: {
             kind: source.kind,
