@@ -148,7 +148,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   // ── one reconcile ──────────────────────────────────────────────────────────────────────────────────────────
 
   async function work(key: string, cause: RunCause): Promise<void> {
-    await decisions?.decided()
+    if (decisions) await decisions.decided()
     const cr = find(key)
     if (!cr) {
       forget(key)
