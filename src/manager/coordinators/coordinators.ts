@@ -19,7 +19,7 @@ interface CoordinatorsOptions extends Omit<
   readonly onProblem: (coordinator: string, message: string) => void
 }
 
-export interface Coordinators {
+interface Coordinators {
   /** The decisions for one controller. Undefined: it declares no coordinator. */
   openReader(
     controller: Pick<Controller, 'coordinators'>,

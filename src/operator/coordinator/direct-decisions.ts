@@ -10,7 +10,7 @@ import { Coordination } from './coordination.ts'
 import type { Coordinator } from './coordinator.ts'
 import type { Decisions } from './decisions.ts'
 
-export interface DirectDecisionsOptions {
+interface DirectDecisionsOptions {
   readonly coordinators: readonly Coordinator[]
   readonly source: ViewSource
   /** The configuration of the operator. */
@@ -18,7 +18,7 @@ export interface DirectDecisionsOptions {
   readonly now: number
 }
 
-export interface DirectDecisions extends Decisions {
+interface DirectDecisions extends Decisions {
   /** The object of this name is now so; undefined: there is none. */
   note(resource: Resource, name: ObjectName, object: KubeObject | undefined): void
   /** Decides about what was noted. Returns the keys whose decisions have changed. */
