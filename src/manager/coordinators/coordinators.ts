@@ -4,7 +4,7 @@
  */
 import type { Controller } from '../../operator/controller.ts'
 import type { Coordinator } from '../../operator/coordinator/coordinator.ts'
-import { type Decisions, suspendedUntilDecided } from '../../operator/coordinator/decisions.ts'
+import { type DecisionSource, suspendedUntilDecided } from '../../operator/coordinator/decisions.ts'
 import { type CoordinatorHost, type CoordinatorHostOptions, createCoordinatorHost } from './coordinator-host.ts'
 import { DecisionReaders } from './decision-readers.ts'
 
@@ -49,7 +49,7 @@ export interface DecisionReader {
   forget(key: string): void
 }
 
-interface DecisionSession extends Decisions {
+interface DecisionSession extends DecisionSource {
   /** The reconcile has ended. */
   close(): void
 }

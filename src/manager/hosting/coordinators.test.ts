@@ -227,7 +227,7 @@ describe('a coordinator in a manager', () => {
   it('decides on standby, and its CRs run from the decisions at hand when this replica leads', async () => {
     let decided = 0
     const coordinator = harbourCoordinator({ onDecide: () => void decided++ })
-    const { client, manager, rest, ledgers, docked, clock } = await open(harbourOperator(coordinator), {
+    const { client, manager, rest, ledgers, docked, clock, until } = await open(harbourOperator(coordinator), {
       paused: 'standby',
     })
     await client.create(ConfigMap, pier('one', 10))
@@ -238,6 +238,13 @@ describe('a coordinator in a manager', () => {
     manager.resume(undefined, 'standby')
     await rest()
     expect(await docked()).toEqual(['a'])
+    // Removed, as when its cluster is released, it is asked nothing any more.
+    await until(manager.remove('harbour'))
+    const { length } = ledgers
+    const before = decided
+    await client.create(Ship, ship('b', { length: 2 }))
+    await clock.advance(600_000)
+    expect([decided, ledgers.length]).toEqual([before, length])
   })
 
   it('follows kinds that come and go, and references', async () => {
