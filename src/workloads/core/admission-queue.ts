@@ -149,6 +149,7 @@ export function createAdmissionQueue(
       charge(state, one.charges, 1, 'now')
       if (one.isPlanned) charge(state, one.charges, 1, 'planned')
       settle(one, pods, pending)
+      if (leaving?.by !== undefined) state.leaversOf.add(leaving.by)
     },
     settle(id, pods, pending = []) {
       const one = running.get(id)

@@ -11,6 +11,7 @@ import type { NodeAssignment } from './node-table.ts'
 import { findVictims, mayPreempt, policiesOf } from './preemption.ts'
 import type { WorkloadStart, WorkloadEviction, QueueDecisions, WaitReason } from './queue-decisions.ts'
 import {
+  end,
   enterClass,
   evict,
   leaveClass,
@@ -26,11 +27,13 @@ import { createTurns, type QueueTurn } from './queue-turns.ts'
 import { endOf } from './queued-workload.ts'
 import { findRoom } from './room-search.ts'
 import { occupy, type Running } from './running-set.ts'
-import { compareOrder, type Waiting, type WorkloadClass } from './workload-class.ts'
+import { compareOrder, makeWaiting, type Waiting, type WorkloadClass } from './workload-class.ts'
 
 /** Running workloads that the searches of one decision look at, at most; the others are searched a second later. */
 const mostWork = 20_000
 const searchPauseMs = 1000
+/** So often the order is worked out anew in one decision, at most. */
+const mostRounds = 100
 
 interface Pass {
   readonly now: number
@@ -40,18 +43,28 @@ interface Pass {
   work: number
   /** Running workloads by the time of their end, once it is needed. */
   byEnd: readonly Running[] | undefined
+  /** What was to start gives way to another workload before it has started: the order is worked out anew. */
+  isReordered: boolean
 }
 
 export function decideAll(state: QueueState, now: number): QueueDecisions {
-  const pass: Pass = { now, starts: [], evictions: [], again: Infinity, work: 0, byEnd: undefined }
+  const pass: Pass = { now, starts: [], evictions: [], again: Infinity, work: 0, byEnd: undefined, isReordered: false }
   wake(state, now)
   rechargeAll(state)
   drain(state, pass)
   placePending(state)
+  restoreClaims(state, pass)
   serveClaims(state, pass)
   yieldClaims(state, pass)
-  pass.again = Math.min(pass.again, holdHeads(state, now))
-  considerAll(state, pass)
+  for (let round = 0; round === 0 || pass.isReordered; round++) {
+    if (round === mostRounds) {
+      pass.again = now
+      break
+    }
+    pass.isReordered = false
+    pass.again = Math.min(pass.again, holdHeads(state, now))
+    considerAll(state, pass)
+  }
   for (let next = state.delayed.peek(); next; next = state.delayed.peek()) {
     if (isDelayed(state, next)) break
     state.delayed.pop()
@@ -116,6 +129,26 @@ function placePending({ nodes, unplaced, ...state }: QueueState): void {
 /** Changes when something may fit that did not, or when other victims are there. */
 function tagOf({ nodes, quota, running }: QueueState): string {
   return `${nodes?.growth}/${quota?.version}/${running.version}`
+}
+
+/** After a restart, those that leave say for whom. */
+function restoreClaims(state: QueueState, pass: Pass): void {
+  if (state.leaversOf.size === 0) return
+  const claimants = [...state.leaversOf].flatMap((id) => state.waiting.get(id) ?? [])
+  state.leaversOf.clear()
+  for (const waiting of claimants.toSorted((a, b) => compareOrder(a, b, pass.now))) {
+    const { id } = waiting.workload
+    if (!waiting.home || state.claims.get(id)) continue
+    const options = optionsOf(state, waiting.home)
+    const leavers = new Set(state.running.all().filter(({ leaving, awaitedBy }) => leaving?.by === id && !awaitedBy))
+    for (const option of 'kind' in options ? [] : options) {
+      const plan = findRoom(state, option, leavers, () => true)
+      if (!plan) continue
+      leaveClass(state, waiting)
+      state.claims.add({ waiting, option, assignments: plan.assignments, leavers, isEviction: true, at: undefined })
+      break
+    }
+  }
 }
 
 /** Starts those whose room is free now. */
@@ -205,6 +238,7 @@ function considerAll(state: QueueState, pass: Pass): void {
   const order = createTurns(state, turns, pass.now)
   for (let home = order.next(); home; home = order.next()) {
     const outcome = consider(state, pass, home, reservable)
+    if (pass.isReordered) return
     if (outcome === 'started') order.again()
     else if (outcome === 'claimed') order.skip(home.members.length > 0)
     else {
@@ -343,14 +377,32 @@ function preempt(state: QueueState, pass: Pass, home: WorkloadClass, option: Cha
   home.searchAgain = again
   pass.again = Math.min(pass.again, again)
   if (!plan || plan.leavers.length === 0) return false
-  for (const [victim, reason] of plan.leavers) {
-    if (victim.leaving) continue
-    evict(state, victim, { reason, by: workload.id })
-    pass.evictions.push({ id: victim.workload.id, reason, by: workload.id })
-  }
-  leaveClass(state, waiting)
   const leavers = new Set(plan.leavers.map(([victim]) => victim))
-  state.claims.add({ waiting, option, assignments: plan.assignments, leavers, isEviction: true, at: undefined })
+  for (const [victim, reason] of plan.leavers) {
+    if (takeBack(state, pass, victim)) leavers.delete(victim)
+    else if (!victim.leaving) {
+      evict(state, victim, { reason, by: workload.id })
+      pass.evictions.push({ id: victim.workload.id, reason, by: workload.id })
+    }
+  }
+  if (leavers.size === 0) admit(state, pass, waiting, option, plan.assignments)
+  else {
+    leaveClass(state, waiting)
+    state.claims.add({ waiting, option, assignments: plan.assignments, leavers, isEviction: true, at: undefined })
+  }
+  return true
+}
+
+/** A workload that this decision was to start waits again: it is no victim. */
+function takeBack(state: QueueState, pass: Pass, victim: Running): boolean {
+  const at = pass.starts.findIndex(({ workload }) => workload.id === victim.workload.id)
+  if (at === -1) return false
+  const [started] = pass.starts.splice(at, 1)
+  end(state, victim)
+  const waiting = makeWaiting(started!.workload, state.options.dynamicPriority)
+  state.waiting.set(started!.workload.id, waiting)
+  enterClass(state, waiting, pass.now)
+  pass.isReordered = true
   return true
 }
 

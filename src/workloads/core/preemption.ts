@@ -48,7 +48,7 @@ export function mayPreempt(
     const lowest = running.of(node)[0]?.workload.priority ?? Infinity
     if (withinQueue === 'LowerPriority' && lowest < workload.priority) return true
     if (withinQueue === 'LowerOrNewerEqualPriority' && lowest <= workload.priority) return true
-    if (whileBorrowing.policy !== 'Never') return true
+    if (whileBorrowing.policy !== 'Never' && !fairSharing) return true
     return reclaim !== 'Never' && (fairSharing || quota!.hasRight({ node, amounts }))
   })
 }
@@ -143,6 +143,8 @@ function reasonFor(
         if (mayReclaim(false)) return 'ReclaimedQuota'
         if (rules.fairSharing && mayReclaim(true) && isFairer(room, own, other, victim, isFinal)) return 'FairSharing'
       }
+      // By priority and by share at once, two queues could take each other's place for ever.
+      if (rules.fairSharing) continue
       const { policy, highestPriority = Infinity } = whileBorrowing
       const isBelow = isLower && victim.workload.priority <= highestPriority
       if (policy === 'LowerPriority' && isBelow && mayReclaim(true)) return 'ReclaimedQuota'

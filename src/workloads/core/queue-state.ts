@@ -37,6 +37,8 @@ export interface QueueState extends Room {
   readonly delayed: Heap<{ readonly waiting: Waiting; readonly until: number }>
   /** Running workloads with pods that have no room yet. */
   readonly unplaced: Set<Running>
+  /** Waiting workloads for which others leave, as restored, until a decision has seen them. */
+  readonly leaversOf: Set<string>
   /** The version of the quota that running workloads are charged by. */
   chargedAt: number
 }
@@ -61,6 +63,7 @@ export function createQueueState(room: Room, options: QueueOptions): QueueState 
     heads: new Map(),
     delayed: createHeap((a, b) => a.until < b.until),
     unplaced: new Set(),
+    leaversOf: new Set(),
     chargedAt: 0,
   }
 }
