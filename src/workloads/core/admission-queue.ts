@@ -123,7 +123,9 @@ export function createAdmissionQueue(
     remove(id) {
       drop(id)
       const one = running.get(id)
-      if (one) end(state, one)
+      if (!one) return
+      end(state, one)
+      if (!one.leaving) state.replaced.clear()
     },
     restore(workload, { pods = [], pending = [], leaving, flavors } = {}) {
       const { id } = workload

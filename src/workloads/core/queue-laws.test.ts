@@ -289,8 +289,8 @@ describe('over long random runs, the queue', () => {
 
   it('decides after a restart what it would have decided without', () => {
     fc.assert(
-      fc.property(forests, workloads, steps, fc.boolean(), (forest, all, moves, fairSharing) => {
-        const model = new Model(forest, { fairSharing, reserveAfterMs: Infinity })
+      fc.property(forests, workloads, steps, (forest, all, moves) => {
+        const model = new Model(forest, { reserveAfterMs: Infinity })
         play(model, all, moves)
         const copy = model.restarted()
         for (const one of [model, copy]) {
