@@ -11,7 +11,7 @@ import type { NodeAssignment } from './node-table.ts'
 import { findVictims, mayPreempt, policiesOf, replacement } from './preemption.ts'
 import type { WorkloadStart, WorkloadEviction, QueueDecisions, WaitReason } from './queue-decisions.ts'
 import {
-  end,
+  endRunning,
   enterClass,
   evict,
   leaveClass,
@@ -413,7 +413,7 @@ function takeBack(state: QueueState, pass: Pass, victim: Running): boolean {
   const at = pass.starts.findIndex(({ workload }) => workload.id === victim.workload.id)
   if (at === -1) return false
   const [started] = pass.starts.splice(at, 1)
-  end(state, victim)
+  endRunning(state, victim)
   const waiting = makeWaiting(started!.workload, state.options.dynamicPriority)
   state.waiting.set(started!.workload.id, waiting)
   enterClass(state, waiting, pass.now)

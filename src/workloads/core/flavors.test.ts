@@ -97,7 +97,7 @@ describe('flavors', () => {
 
   it('of what runs are known after a restart, and objects may come in any order', () => {
     const { quota, queue } = queueWith([flavor('old', 4), flavor('new', 4)])
-    const nodes = [...['team', 'all'].map((name) => quota.node(name)!)]
+    const nodes = ['team', 'all'].map((name) => quota.node(name)!)
     quota.setNodes([])
     queue.restore(workload('running', 4, { startedAt: 0 }), { flavors: [new Map([['gpu', 'new']])] })
     queue.add(workload('waits', 4))

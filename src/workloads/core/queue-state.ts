@@ -215,7 +215,7 @@ export function start(
 }
 
 /** A running workload has gone, with all that it has. */
-export function end(state: QueueState, running: Running): void {
+export function endRunning(state: QueueState, running: Running): void {
   state.running.remove(running)
   state.unplaced.delete(running)
   charge(state, running.charges, -1, 'now')
