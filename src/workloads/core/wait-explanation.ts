@@ -1,7 +1,7 @@
 /** Why a workload waits, and behind whom: asked for, never kept up to date. */
 import { policiesOf } from './preemption.ts'
 import type { WaitReason } from './queue-decisions.ts'
-import { optionsOf, type QueueState, reasonOf, stopOf } from './queue-state.ts'
+import { optionsOf, type QueueState, reasonOf } from './queue-state.ts'
 import { compareInQueue, countAhead, type Waiting, type WorkloadClass } from './workload-class.ts'
 
 export function explainWait(state: QueueState, waiting: Waiting, now: number): WaitReason | undefined {
@@ -13,8 +13,8 @@ export function explainWait(state: QueueState, waiting: Waiting, now: number): W
   if (claim)
     return { kind: 'AwaitingEnds', running: claim.leavers.size, ...(claim.at !== undefined && { at: claim.at }) }
   if (!home) return until > now ? { kind: 'BackingOff', until } : undefined
-  if (stopOf(state, home.stop, home.quotas)) return { kind: 'QueueStopped', queue: home.queue }
   const options = optionsOf(state, home)
+  if (home.isStopped) return { kind: 'QueueStopped', queue: home.queue }
   if ('kind' in options) return options
   let first: WaitReason | undefined
   for (const [index, option] of options.entries()) {
