@@ -17,20 +17,20 @@ export function fieldsOf(value: unknown, path: string, known?: readonly string[]
   return value as TraceFields
 }
 
-export function readList(value: unknown, path: string): readonly unknown[] {
+export function traceList(value: unknown, path: string): readonly unknown[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw invalidTrace(path, 'not a list')
   return value
 }
 
-export function readText(value: unknown, path: string): string {
+export function traceText(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalidTrace(path, 'not a string')
   return value
 }
 
 export function textsOf(value: unknown, path: string): Readonly<Record<string, string>> {
   const fields = fieldsOf(value ?? {}, path)
-  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, readText(text, `${path}.${name}`)]))
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, traceText(text, `${path}.${name}`)]))
 }
 
 export function numberOf(value: unknown, path: string): number {
@@ -39,7 +39,7 @@ export function numberOf(value: unknown, path: string): number {
   return number
 }
 
-export function readCount(value: unknown, path: string, missing: number): number {
+export function traceCount(value: unknown, path: string, missing: number): number {
   const count = numberOf(value ?? missing, path)
   if (!Number.isInteger(count) || count < 1) throw invalidTrace(path, 'not a whole number from 1')
   return count
@@ -47,7 +47,7 @@ export function readCount(value: unknown, path: string, missing: number): number
 
 export function msOf(value: unknown, path: string): number {
   try {
-    const ms = durationToMs(parseDuration(readText(value, path)))
+    const ms = durationToMs(parseDuration(traceText(value, path)))
     if (ms >= 0) return ms
   } catch {
     // Reported below.

@@ -5,9 +5,9 @@ import {
   amountOf,
   fieldsOf,
   invalidTrace,
-  readList,
+  traceList,
   numberOf,
-  readText,
+  traceText,
   textsOf,
   type TraceFields,
   wordOf,
@@ -17,22 +17,22 @@ type Flavors = ReadonlyMap<string, Pick<FlavorQuota, 'nodeLabels' | 'nodeTaints'
 
 export function readFlavors(value: unknown): Flavors {
   return new Map(
-    readList(value, 'flavors').map((one, index) => {
+    traceList(value, 'flavors').map((one, index) => {
       const path = `flavors[${index}]`
       const fields = fieldsOf(one, path, ['name', 'labels', 'taints'])
       const nodeLabels = textsOf(fields['labels'], `${path}.labels`)
       const nodeTaints = readTaints(fields['taints'], `${path}.taints`)
-      return [readText(fields['name'], `${path}.name`), { nodeLabels, nodeTaints }]
+      return [traceText(fields['name'], `${path}.name`), { nodeLabels, nodeTaints }]
     }),
   )
 }
 
 export function readTaints(value: unknown, path: string): readonly Taint[] {
-  return readList(value, path).map((one, index): Taint => {
+  return traceList(value, path).map((one, index): Taint => {
     const place = `${path}[${index}]`
     const { key, value: text, effect } = fieldsOf(one, place, ['key', 'value', 'effect'])
-    const taint = { key: readText(key, `${place}.key`), effect: readText(effect, `${place}.effect`) }
-    return text === undefined ? taint : Object.assign(taint, { value: readText(text, `${place}.value`) })
+    const taint = { key: traceText(key, `${place}.key`), effect: traceText(effect, `${place}.effect`) }
+    return text === undefined ? taint : Object.assign(taint, { value: traceText(text, `${place}.value`) })
   })
 }
 
@@ -54,7 +54,7 @@ const queueFields = [
 ]
 
 export function readQueues(value: unknown, flavors: Flavors): readonly QuotaNode[] {
-  return readList(value, 'queues').map((one, index) => readQueue(one, `queues[${index}]`, flavors))
+  return traceList(value, 'queues').map((one, index) => readQueue(one, `queues[${index}]`, flavors))
 }
 
 function readQueue(value: unknown, path: string, flavors: Flavors): QuotaNode {
@@ -63,10 +63,10 @@ function readQueue(value: unknown, path: string, flavors: Flavors): QuotaNode {
   const otherResources = wordOf(fields['otherResources'], `${path}.otherResources`, ['unlimited', 'refused'])
   const stop = wordOf(fields['stop'], `${path}.stop`, ['None', 'Hold', 'HoldAndDrain'])
   return {
-    name: readText(fields['name'], `${path}.name`),
-    ...(parent !== undefined && { parent: readText(parent, `${path}.parent`) }),
+    name: traceText(fields['name'], `${path}.name`),
+    ...(parent !== undefined && { parent: traceText(parent, `${path}.parent`) }),
     limits: limitsOf(fields['quota'], `${path}.quota`),
-    groups: readList(fields['groups'], `${path}.groups`).map((group, each) =>
+    groups: traceList(fields['groups'], `${path}.groups`).map((group, each) =>
       readGroup(group, `${path}.groups[${each}]`, flavors),
     ),
     ...(otherResources && { otherResources }),
@@ -78,17 +78,17 @@ function readQueue(value: unknown, path: string, flavors: Flavors): QuotaNode {
 function readGroup(value: unknown, path: string, known: Flavors): FlavorGroup {
   const fields = fieldsOf(value, path, ['resources', 'flavors'])
   return {
-    resources: readList(fields['resources'], `${path}.resources`).map((one, index) =>
-      readText(one, `${path}.resources[${index}]`),
+    resources: traceList(fields['resources'], `${path}.resources`).map((one, index) =>
+      traceText(one, `${path}.resources[${index}]`),
     ),
-    flavors: readList(fields['flavors'], `${path}.flavors`).map((one, index) => {
+    flavors: traceList(fields['flavors'], `${path}.flavors`).map((one, index) => {
       const place = `${path}.flavors[${index}]`
       const { name, quota } = fieldsOf(one, place, ['name', 'quota'])
-      const flavor = known.get(readText(name, `${place}.name`))
+      const flavor = known.get(traceText(name, `${place}.name`))
       if (!flavor) throw invalidTrace(`${place}.name`, `there is no flavor "${String(name)}"`)
       const { nodeLabels, nodeTaints } = flavor
       return {
-        name: readText(name, `${place}.name`),
+        name: traceText(name, `${place}.name`),
         limits: limitsOf(quota, `${place}.quota`),
         nodeLabels,
         nodeTaints,

@@ -10,14 +10,14 @@ import type { QueueOptions } from '../core/queue-state.ts'
 import type { QuotaNode } from '../core/quota-node.ts'
 import {
   amountsOf,
-  readCount,
+  traceCount,
   fieldsOf,
   flagOf,
   invalidTrace,
-  readList,
+  traceList,
   msOf,
   numberOf,
-  readText,
+  traceText,
   textsOf,
 } from './trace-fields.ts'
 import { readFlavors, readQueues, readTaints } from './trace-queues.ts'
@@ -75,9 +75,9 @@ const mostPods = 100_000
 
 export function readTrace(value: unknown): WorkloadTrace {
   const trace = fieldsOf(value, 'trace', ['settings', 'flavors', 'nodes', 'queues', 'workloads'])
-  const nodes = readList(trace['nodes'], 'nodes').map(readNodes)
+  const nodes = traceList(trace['nodes'], 'nodes').map(readNodes)
   const queues = readQueues(trace['queues'], readFlavors(trace['flavors']))
-  const workloads = readList(trace['workloads'], 'workloads').map(readWorkloads)
+  const workloads = traceList(trace['workloads'], 'workloads').map(readWorkloads)
   if (workloads.length === 0) throw invalidTrace('workloads', 'a trace needs at least one workload')
   if (nodes.length + queues.length === 0)
     throw invalidTrace('trace', 'it has neither nodes nor queues: all would start at once')
@@ -110,7 +110,7 @@ function readNodes(value: unknown, index: number): TraceNodes {
   // The default of the kubelet.
   if (!allocatable.has('pods')) allocatable.set('pods', 110)
   return {
-    count: readCount(fields['count'], `${path}.count`, 1),
+    count: traceCount(fields['count'], `${path}.count`, 1),
     labels: textsOf(fields['labels'], `${path}.labels`),
     taints: readTaints(fields['taints'], `${path}.taints`),
     allocatable,
@@ -154,14 +154,14 @@ const workloadFields = [
 function readWorkloads(value: unknown, index: number): TraceWorkloads {
   const path = `workloads[${index}]`
   const fields = fieldsOf(value, path, workloadFields)
-  const pods = readList(fields['pods'], `${path}.pods`)
+  const pods = traceList(fields['pods'], `${path}.pods`)
   if (pods.length === 0) throw invalidTrace(`${path}.pods`, 'a workload needs pods')
   return {
-    class: readText(fields['class'] ?? `${index}`, `${path}.class`),
-    queue: readText(fields['queue'] ?? '', `${path}.queue`),
+    class: traceText(fields['class'] ?? `${index}`, `${path}.class`),
+    queue: traceText(fields['queue'] ?? '', `${path}.queue`),
     priority: numberOf(fields['priority'] ?? 0, `${path}.priority`),
     slope: numberOf(fields['slope'] ?? 0, `${path}.slope`),
-    count: readCount(fields['count'], `${path}.count`, 1),
+    count: traceCount(fields['count'], `${path}.count`, 1),
     at: msOf(fields['at'] ?? '0s', `${path}.at`),
     every: msOf(fields['every'] ?? '0s', `${path}.every`),
     duration: msOf(fields['duration'], `${path}.duration`),
@@ -183,7 +183,7 @@ function shareOf(value: unknown, path: string): number {
 
 function readGroup(value: unknown, path: string): PodGroup {
   const fields = fieldsOf(value, path, ['count', 'requests', 'spec'])
-  const count = readCount(fields['count'], `${path}.count`, 1)
+  const count = traceCount(fields['count'], `${path}.count`, 1)
   if (count > mostPods) throw invalidTrace(`${path}.count`, `more than ${mostPods} pods`)
   const { requests, spec } = fields
   if ((requests === undefined) === (spec === undefined))
