@@ -7,6 +7,7 @@ import type { Client } from '../src/client/client.ts'
 import type { JsonObject } from '../src/kube/json.ts'
 import { asObject } from '../src/kube/json-object.ts'
 import { ConfigMap, Deployment, Namespace } from '../src/kube/kinds.ts'
+import { findCondition } from '../src/kube/meta/condition.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
 import { resourceOf, type TypedResource } from '../src/kube/typed-resource.ts'
 import { readYaml } from '../src/kube/yaml/yaml.ts'
@@ -161,6 +162,10 @@ const stories: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>>
     await place.move('queue', '1.2.0')
     await place.says('queue', 'Error VersionNotFound: Channel stable names version 1.2.0, which is not published')
     await place.state('Error')
+    await place.eventually(async () => {
+      const { status } = await place.client.get(Component, { name: 'queue' })
+      expect(findCondition(status?.conditions, 'Ready')).toMatchObject({ status: 'False', reason: 'VersionNotFound' })
+    })
     await place.publish('queue', '1.2.0')
     await place.shows('queue', { state: 'Ready', version: '1.2.0' })
     await place.state('Ready')
@@ -198,14 +203,29 @@ const stories: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>>
 
   'a mandatory component is installed although it is not listed, and held until it is removed': async (place) => {
     const { client } = place
-    await place.publish('audit', '1.0.0')
+    const text = configMapText('audit', '1').replace('name: audit', 'name: audit, finalizers: [example.com/hold]')
+    await place.publish('audit', '1.0.0', {}, text)
     await place.list('audit', '1.0.0', { channels: [], mandatory: { version: '1.0.0' } })
     await place.declare([])
     await place.shows('audit', { state: 'Ready', version: '1.0.0' })
     expect((await place.platform()).spec.components).toEqual([])
-    const { metadata } = await client.get(Component, { name: 'audit' })
-    expect(metadata.finalizers).toHaveLength(1)
+    expect(await place.component('audit')).not.toHaveProperty('channel')
+    // An entry cannot switch it off, and that is said.
+    await place.change({ components: [{ name: 'audit', ...removed }] })
+    await place.says(
+      'audit',
+      'Warning Mandatory: It is mandatory, and runs in version 1.0.0: managementState: Removed in',
+    )
+    await place.change({ components: [] })
+    await place.shows('audit', { state: 'Ready' })
     await client.delete(Component, { name: 'audit' })
+    await place.shows('audit', { state: 'Deleting' })
+    await place.eventually(async () => {
+      const { status } = await client.get(Component, { name: 'audit' })
+      expect(JSON.stringify(status?.conditions)).toContain('Installation muster-system/audit still runs. It is being')
+    })
+    const unheld = { metadata: { finalizers: null } }
+    await client.patch(ConfigMap, system('audit'), unheld, { type: 'merge', fieldManager: 'kubectl' })
     await place.gone(Component, { name: 'audit' })
     expect(await find(client, Installation, system('audit'))).toBeUndefined()
     expect(await find(client, ConfigMap, system('audit'))).toBeUndefined()
@@ -242,10 +262,71 @@ const stories: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>>
       await place.change({ components: [{ name: 'codeflare', managementState: 'Managed' }] })
       await place.shows('codeflare', { state: 'Ready', version: '1.0.0' })
       expect((await client.get(ConfigMap, at('codeflare'))).data).toEqual({ key: 'ours' })
+      await place.change({ components: [{ name: 'codeflare', managementState: 'Unmanaged' }] })
+      await place.says('codeflare', 'Unmanaged Unmanaged: It is left alone: CRD appwrappers.example.com, let go by the')
+      await place.change({ components: [{ name: 'codeflare', managementState: 'Managed' }] })
+      await place.shows('codeflare', { state: 'Ready' })
       await place.change({ components: [{ name: 'codeflare', ...removed }] })
       await place.shows('codeflare', { state: 'Removed' })
       expect(await find(client, ConfigMap, at('codeflare'))).toBeUndefined()
       expect(await find(client, crds, { name: 'appwrappers.example.com' })).toBeUndefined()
+    },
+
+  'an Unmanaged component must be there, gets its default objects once, and passes on what its operator reports':
+    async (place) => {
+      const { client } = place
+      const [Pump, Basin] = [kindOf('Pump'), kindOf('Basin')]
+      const inDefault = (name: string) => ({ name, namespace: 'default' })
+      const report = async (type: string, status: string, message: string): Promise<void> => {
+        const conditions = [{ type, status, reason: 'Probe', message, lastTransitionTime: '2026-01-01T00:00:00Z' }]
+        await client.patch(
+          Pump,
+          inDefault('cluster'),
+          { status: { conditions } },
+          { type: 'merge', fieldManager: 'pumps' },
+        )
+      }
+      await place.publish('pumps', '1.0.0')
+      await place.list('pumps', '1.0.0', {
+        preinstalled: {
+          crds: ['pumps.example.com'],
+          health: [{ apiVersion: 'example.com/v1', kind: 'Pump' }],
+          defaultResources: [objectOf('Basin', 'default') as unknown as JsonObject],
+        },
+      })
+      await place.declare([{ name: 'pumps', managementState: 'Unmanaged' }])
+      await place.says('pumps', 'Error NotInstalled: It is Unmanaged, and not installed.')
+      await place.state('Error')
+
+      for (const kind of ['Pump', 'Basin']) await client.create(crds, parsed(crdText(kind)), { fieldManager: 'olm' })
+      await place.shows('pumps', { state: 'Unmanaged' })
+      await place.state('Ready')
+      await place.eventually(async () => void (await client.get(Basin, inDefault('default'))))
+
+      // They belong to users, who may delete them.
+      await client.delete(Basin, inDefault('default'))
+      await place.eventually(async () => {
+        await client.apply(Pump, objectOf('Pump', 'cluster'), { fieldManager: 'pumps' })
+      })
+      await report('Degraded', 'True', 'the webhook does not answer')
+      await place.says(
+        'pumps',
+        'Warning Degraded: It is left alone, and reports a problem: Pump default/cluster: Degraded: the',
+      )
+      await place.state('Warning')
+      await report('Ready', 'False', 'starting')
+      await place.says('pumps', 'Processing Probe', 'Pump default/cluster: starting')
+      await report('Ready', 'True', '')
+      await place.shows('pumps', { state: 'Unmanaged' })
+      await place.state('Ready')
+      expect(await find(client, Basin, inDefault('default'))).toBeUndefined()
+
+      await client.create(Basin, objectOf('Basin', 'mine'))
+      await place.change({ components: [{ name: 'pumps', ...removed }] })
+      await place.shows('pumps', { state: 'Removed' })
+      await place.gone(Installation, system('pumps.defaults'))
+      await client.get(Basin, inDefault('mine'))
+      for (const kind of ['pumps', 'basins']) await client.delete(crds, { name: `${kind}.example.com` })
     },
 
   'an operator of another owner is taken over by Adopt, and by nothing else': async (place) => {
@@ -263,6 +344,8 @@ const stories: Readonly<Record<string, (place: PlatformPlace) => Promise<void>>>
       uid: metadata.uid,
       labels: { 'platform.muster.dev/installation': 'muster-system.valves' },
     })
+    await place.change({ components: [{ name: 'valves' }] })
+    await place.shows('valves', { state: 'Ready', managementState: 'Managed' })
   },
 }
 

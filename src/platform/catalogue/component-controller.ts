@@ -8,6 +8,9 @@ import { ComponentVersion } from './component-version.ts'
 /** On an Installation: the component that it installs. */
 export const componentLabel = 'platform.muster.dev/component'
 
+/** On the Installation of the default resources of a component that is left alone: the component. */
+export const defaultsLabel = 'platform.muster.dev/defaults-of'
+
 export function componentController(): Controller<ComponentObject> {
   return defineController({
     for: Component,
@@ -33,6 +36,11 @@ export function componentController(): Controller<ComponentObject> {
     finalize({ cr, view }) {
       const { name } = cr.metadata
       const [running] = view.list(Installation, { labels: `${componentLabel}=${name}` })
+      const [defaults] = view.list(Installation, { labels: `${defaultsLabel}=${name}` })
+      if (!running && defaults) {
+        const { namespace, name: own } = defaults.metadata
+        return { waitingFor: `Installation ${namespace}/${own} lets its objects go.`, afterMs: 3_600_000 }
+      }
       if (!running) return 'done'
       const place = `Installation ${running.metadata.namespace}/${running.metadata.name}`
       const cure = cr.spec.mandatory ? 'It is being removed' : 'Set it to Removed or Unmanaged in the Platform'

@@ -1,8 +1,11 @@
 /** A Component: an entry of the catalogue, published by the team that owns it. Its channels name the versions to run. */
-import { boolean, integer, list, object, optional, string } from '../../operator/kind/field.ts'
+import type { Json } from '../../kube/json.ts'
+import { anything, boolean, integer, list, object, optional, string } from '../../operator/kind/field.ts'
 import { defineKind, type Kind, type StandardStatus } from '../../operator/kind/kind.ts'
 import type { Named } from '../../kube/object.ts'
 import type { TypedResource } from '../../kube/typed-resource.ts'
+import { healthRules } from '../installation/installation.ts'
+import type { HealthRule } from '../phase/health-rules.ts'
 
 export interface ComponentObject extends Named {
   readonly spec: ComponentSpec
@@ -19,7 +22,15 @@ interface ComponentSpec {
   readonly preview: boolean
   /** Components of a lower level are ready first. */
   readonly runLevel: number
-  readonly preinstalled: PreinstalledSigns
+  readonly preinstalled: PreinstalledComponent
+}
+
+/** An installation by other means, which the Platform leaves alone where the component is Unmanaged. */
+export interface PreinstalledComponent extends PreinstalledSigns {
+  /** Kinds of its own objects: what they report is passed on. */
+  readonly health: readonly HealthRule[]
+  /** Objects that it needs, such as a default queue. Each is created once, and never changed after that. */
+  readonly defaultResources: readonly Json[]
 }
 
 /** How an installation by other means looks. */
@@ -83,6 +94,15 @@ export const Component: ComponentKind = defineKind({
         olmPackages: names('packages of the Operator Lifecycle Manager'),
         helmReleases: names('names of Helm releases', 53),
         crds: names('CRDs that only an installation of it has, such as queues.example.com'),
+        health: healthRules(
+          'kinds of its own objects: while it is Unmanaged, what their conditions (Degraded, Ready, Stalled) report is passed on, ' +
+            'or what rules in CEL say',
+        ),
+        defaultResources: list(anything(), {
+          default: [],
+          maxItems: 20,
+          description: 'objects that are created once while it is Unmanaged and there, and then belong to users',
+        }),
       },
       { default: {}, description: 'how an installation by other means is recognised' },
     ),

@@ -29,6 +29,8 @@ export interface ComponentDecision {
   readonly version?: ComponentVersionObject
   /** The version that the Platform asks for. */
   readonly target?: string
+  /** It is left alone and there: the default resources of its Component are created. */
+  readonly hasDefaults?: boolean
   /** Why the target is not installed now. */
   readonly hold?: ComponentHold
 }
@@ -47,7 +49,12 @@ function decideComponent(component: PlatformComponent, situation: PlatformSituat
   const channel = component.channel ?? spec.channel
   const common = { component, channel, ...(current && { version: current }) }
   if (managementState === 'Unmanaged') {
-    return { ...common, action: installation ? 'release' : 'none' }
+    if (installation) return { ...common, action: 'release' }
+    const isThere = (situation.preinstalled.get(name) ?? []).length > 0
+    const { spec: entry, metadata } = catalogue.components.get(name) ?? {}
+    const { defaultResources = [] } = entry?.preinstalled ?? {}
+    const hasDefaults = isThere && defaultResources.length > 0 && metadata?.deletionTimestamp === undefined
+    return { ...common, action: 'none', hasDefaults }
   }
   if (managementState === 'Removed') {
     if (!installation) return { ...common, action: 'none' }

@@ -4,7 +4,7 @@ import { asJson } from '../../kube/json-object.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ComponentVersionObject } from '../catalogue/component-version.ts'
-import { componentLabel } from '../catalogue/component-controller.ts'
+import { componentLabel, defaultsLabel } from '../catalogue/component-controller.ts'
 import { Installation, type InstallationObject } from '../installation/installation.ts'
 import { createOnce, policyAnnotation } from '../installation/object-annotations.ts'
 import { mergedValues } from '../installation/values.ts'
@@ -68,6 +68,20 @@ export function componentInstallation(
     uninstall: false,
     deletion: 'delete',
   })
+}
+
+/** No component has a dot in its name. They stay when it ends: then they belong to users alone. */
+export function defaultsInstallation(component: string, resources: readonly Json[], namespace: string): UntypedObject {
+  return {
+    apiVersion: formatApiVersion(Installation),
+    kind: Installation.kind,
+    metadata: { name: `${component}.defaults`, namespace, labels: { [defaultsLabel]: component } },
+    spec: {
+      source: { manifests: { text: resources.map((one) => JSON.stringify(createdOnce(one))).join('\n---\n') } },
+      targetNamespace: namespace,
+      deletion: 'orphan',
+    },
+  }
 }
 
 /** As it is, with other fields: for a component that leaves, whose version may be published no more. */

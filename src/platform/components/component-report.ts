@@ -104,20 +104,38 @@ function judgeUnmanaged(name: string, situation: PlatformSituation): Judgement {
   const unknown = unknownComponent(name, catalogue)
   if (unknown) return unknown
   const places = (preinstalled.get(name) ?? []).slice(0, 5).map(({ place }) => place)
-  if (places.length > 0)
-    return { state: 'Unmanaged', reason: 'Unmanaged', message: `It is left alone: ${places.join('; ')}.` }
-  const { olmPackages, helmReleases, crds } = catalogue.components.get(name)!.spec.preinstalled
-  const signs = [...olmPackages, ...helmReleases, ...crds, ...publishedCrds(catalogue, name)]
-  if (signs.length > 0 || releasedKinds(name, situation).length > 0) {
+  const isMissing = places.length === 0 && areTracesKnown(name, situation)
+  if (isMissing)
     return {
       state: 'Error',
       reason: 'NotInstalled',
       message: 'It is Unmanaged, and not installed. Install it, or set managementState to Managed or Removed.',
     }
+  const [worst, ...others] = situation.reported.get(name) ?? []
+  if (worst) {
+    const more = others.length > 0 ? ` (and ${others.length} more)` : ''
+    return { ...worst, message: `It is left alone, and reports a problem: ${worst.message}${more}` }
   }
+  const defaults = situation.defaults.get(name)
+  const created = defaults && judgeInstallation(defaults)
+  if (created && created.state !== 'Ready')
+    return {
+      state: created.state === 'Processing' ? 'Processing' : 'Warning',
+      reason: 'DefaultResources',
+      message: `It is left alone. Its default resources: ${created.message}`,
+    }
+  if (places.length > 0)
+    return { state: 'Unmanaged', reason: 'Unmanaged', message: `It is left alone: ${places.join('; ')}.` }
   const message =
     'It is left alone. Whether it runs is not known: its Component says nothing about how to recognise it.'
   return { state: 'Unmanaged', reason: 'Unmanaged', message }
+}
+
+/** Whether an installation would have been recognised. */
+function areTracesKnown(name: string, situation: PlatformSituation): boolean {
+  const { olmPackages, helmReleases, crds } = situation.catalogue.components.get(name)!.spec.preinstalled
+  const signs = [...olmPackages, ...helmReleases, ...crds, ...publishedCrds(situation.catalogue, name)]
+  return signs.length > 0 || releasedKinds(name, situation).length > 0
 }
 
 function judgeInstallation(installation: InstallationObject | undefined): Judgement {

@@ -2,8 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import { configMapText, crdText, platformEnvironment } from '../../../test/platform-environment.ts'
 import { ConfigMap, Deployment } from '../../kube/kinds.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import { asObject } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
 import { Installation } from '../installation/installation.ts'
 
@@ -12,6 +15,7 @@ const ClusterRoleBinding: TypedResource<UntypedObject> = resourceOf(
   'rbac.authorization.k8s.io/v1',
   'ClusterRoleBinding',
 )
+const crds: TypedResource<UntypedObject> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
 const rbac = { apiGroup: 'rbac.authorization.k8s.io' }
 
 const deployment = (failing: boolean): string => `---
@@ -76,6 +80,29 @@ describe('a component', () => {
     await env.declare([{ name: 'tanks' }])
     expect(await env.component('tanks')).toMatchObject({ state: 'Error' })
     expect(await env.said('tanks')).toContain('spec.size')
+  })
+
+  it('that is left alone says why its default resources are not there; others go on', async () => {
+    const env = await platformEnvironment()
+    const strict = crdText('Tank').replace('x-kubernetes-preserve-unknown-fields: true', 'required: [spec]')
+    await env.client.create(crds, asObject(readYaml(strict) as JsonObject))
+    const preinstalled = (kind: string) => ({
+      crds: ['tanks.example.com'],
+      defaultResources: [{ apiVersion: 'example.com/v1', kind, metadata: { name: 'main', namespace: 'default' } }],
+    })
+    await env.list('refused', '1.0.0', { preinstalled: preinstalled('Tank') })
+    await env.list('unserved', '1.0.0', { preinstalled: preinstalled('Basin') })
+    await env.offer('queue', '1.0.0')
+    const alone = { managementState: 'Unmanaged' }
+    await env.declare([{ name: 'refused', ...alone }, { name: 'unserved', ...alone }, { name: 'queue' }])
+    expect(await env.said('refused')).toMatch(/^Warning DefaultResources: .*spec: Required value/)
+    expect(await env.said('unserved')).toMatch(/^Warning DefaultResources: .*does not serve Basin of example.com\/v1/)
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready' })
+    await env.client.create(crds, asObject(readYaml(crdText('Basin')) as JsonObject))
+    await env.settle(60_000)
+    expect(await env.component('unserved')).toMatchObject({ state: 'Unmanaged' })
+    await env.change({ components: [] })
+    expect((await env.client.list(Installation)).items).toEqual([])
   })
 
   it('whose version is withdrawn stays installed, as it was, and can still be removed', async () => {

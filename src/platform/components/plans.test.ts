@@ -9,8 +9,10 @@ import { seededRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { ConfigMap } from '../../kube/kinds.ts'
 import type { JsonObject } from '../../kube/json.ts'
+import { asObject } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf } from '../../kube/typed-resource.ts'
+import { readYaml } from '../../kube/yaml/yaml.ts'
 import { faultGroups } from '../../simulate/faults/fault.ts'
 import { openSimulator, type Simulator } from '../../simulate/faults/simulate.ts'
 import { operatorSubject } from '../../simulate/faults/subject.ts'
@@ -70,6 +72,7 @@ const defaultResource = {
 }
 const tanksText = crdText('Tank') + configMapText('tanks', '1.0.0')
 const found = { name: 'found' }
+const external = { name: 'external' }
 const foreign: UntypedObject = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -105,6 +108,30 @@ const subjects: Readonly<Record<string, Simulated>> = {
       'leave alone': [components({ ...base, ...alone })],
       'leave alone and take back': [components({ ...base, ...alone }), components(base)],
       'leave alone and forget': [components({ ...base, ...alone }), components()],
+    },
+    drawn: 3,
+  },
+  'a component that was installed by other means, with its default resources': {
+    sample: [
+      platform({ ...external, ...alone }),
+      of('Component', 'external', {
+        channels: [{ name: 'stable', version: '1.0.0' }],
+        preinstalled: {
+          crds: ['tanks.example.com'],
+          health: [{ apiVersion: 'example.com/v1', kind: 'Tank' }],
+          // It stays at the end: of a kind that the simulator does not ask to be gone. Its Installation says that it is there.
+          defaultResources: [
+            { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'first', namespace: 'default' } },
+          ],
+        },
+      }),
+      version('external', '1.0.0'),
+      asObject(readYaml(crdText('Tank')) as JsonObject),
+    ],
+    scenarios: {
+      'switch off': [components({ ...external, ...off })],
+      forget: [components()],
+      'off and alone again': [components({ ...external, ...off }), components({ ...external, ...alone })],
     },
     drawn: 3,
   },

@@ -8,18 +8,25 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/units/duration.ts'
 import { type Controller, defineController, type ReportContext, type StatusReport } from '../../operator/controller.ts'
 import type { HeldObjects } from '../../operator/embedded/held-objects.ts'
+import { neededFields } from '../../operator/embedded/needed-fields.ts'
 import type { EmbeddedObject, EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
 import { Component } from '../catalogue/component.ts'
-import { componentLabel } from '../catalogue/component-controller.ts'
+import { componentLabel, defaultsLabel } from '../catalogue/component-controller.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
 import { objectPlace, platformLabel } from '../installation/holder.ts'
-import { Installation } from '../installation/installation.ts'
+import { Installation, type InstallationObject } from '../installation/installation.ts'
 import { checkDuration } from '../installation/report.ts'
 import { protectionKinds, protectionObjects } from '../protection/protection-policy.ts'
 import { catalogueOf, versionOf } from './component-catalogue.ts'
 import { type ComponentDecision, decideComponents } from './component-decision.ts'
-import { changedInstallation, componentInstallation, presentVersions } from './component-installation.ts'
+import {
+  changedInstallation,
+  componentInstallation,
+  defaultsInstallation,
+  presentVersions,
+} from './component-installation.ts'
 import { componentReport, conditionType, leavingReport, platformState } from './component-report.ts'
+import { externalProblems, type ExternalProblem } from './external-health.ts'
 import { openLevels } from './preconditions.ts'
 import { type ComponentReport, Platform, type PlatformObject, type RunLevel } from './platform.ts'
 import { isUninstalled, type PlatformSituation, targetVersion, wantedComponents } from './platform-situation.ts'
@@ -71,14 +78,10 @@ async function situationOf(context: EmbeddingContext<PlatformObject>): Promise<P
   const { spec, status = {} } = cr
   const catalogue = catalogueOf(view.list(Component), view.list(ComponentVersion))
   const found = view.list(Installation, { namespace: spec.namespace })
-  const installations = new Map(
-    found.flatMap((one) => {
-      const name = one.metadata.labels?.[componentLabel]
-      const isOwn = one.metadata.labels?.[platformLabel] === cr.metadata.name
-      return name !== undefined && isOwn ? [[name, one] as const] : []
-    }),
-  )
-  const base = { spec, status, catalogue, installations, now }
+  const own = found.filter(({ metadata }) => metadata.labels?.[platformLabel] === cr.metadata.name)
+  const installations = byLabel(own, componentLabel)
+  const defaults = byLabel(own, defaultsLabel)
+  const base = { spec, status, catalogue, installations, defaults, now }
   const targets = wantedComponents(base).flatMap((one) => {
     const version = versionOf(catalogue, one.name, targetVersion(one, base))
     return version && one.managementState !== 'Removed' ? [{ name: one.name, version: version.spec }] : []
@@ -104,7 +107,37 @@ async function situationOf(context: EmbeddingContext<PlatformObject>): Promise<P
     serves: (apiVersion, kind) => served.has(`${apiVersion} ${kind}`),
     objectsOf: (apiVersion, kind) => conflicting.get(`${apiVersion} ${kind}`) ?? [],
     preinstalled: await preinstalledOn(context, base),
+    reported: await reportedBy(held, base),
   }
+}
+
+function byLabel(installations: readonly InstallationObject[], label: string): ReadonlyMap<string, InstallationObject> {
+  return new Map(
+    installations.flatMap((one) => {
+      const name = one.metadata.labels?.[label]
+      return name === undefined ? [] : [[name, one] as const]
+    }),
+  )
+}
+
+/** What the own objects of components that are left alone say. */
+async function reportedBy(
+  held: HeldObjects,
+  situation: Pick<PlatformSituation, 'spec' | 'catalogue' | 'installations' | 'now'>,
+): Promise<ReadonlyMap<string, readonly ExternalProblem[]>> {
+  const reported = new Map<string, readonly ExternalProblem[]>()
+  for (const { name, managementState } of wantedComponents(situation)) {
+    const { health = [] } = situation.catalogue.components.get(name)?.spec.preinstalled ?? {}
+    if (managementState !== 'Unmanaged' || situation.installations.has(name)) continue
+    const objects: UntypedObject[] = []
+    for (const { apiVersion, kind } of health) {
+      const resource = await resourceFor(held, apiVersion, kind)
+      const fields = resource && neededFields(resource)
+      if (resource) objects.push(...(await held.all(resource, fields === 'metadata' ? {} : { fields })))
+    }
+    reported.set(name, externalProblems(objects, health, situation.now))
+  }
+  return reported
 }
 
 async function resourceFor(held: HeldObjects, apiVersion: string, kind: string): Promise<Resource | undefined> {
@@ -120,11 +153,18 @@ const current: Health = { status: 'Current', reason: 'Written', message: 'It is 
 
 async function installed(
   { cr, held }: EmbeddingContext<PlatformObject>,
-  { installations }: PlatformSituation,
+  { installations, defaults, catalogue }: PlatformSituation,
   decisions: readonly ComponentDecision[],
 ): Promise<EmbeddedSet> {
   const { namespace } = cr.spec
-  const objects = decisions.flatMap(({ component, action, version }) => {
+  const withDefaults = new Set(decisions.flatMap((one) => (one.hasDefaults ? [one.component.name] : [])))
+  const defaultObjects = [...withDefaults].flatMap((name) => {
+    // One that is being deleted must be gone first.
+    if (defaults.get(name)?.metadata.deletionTimestamp !== undefined) return []
+    const { defaultResources } = catalogue.components.get(name)!.spec.preinstalled
+    return written(defaultsInstallation(name, defaultResources, namespace))
+  })
+  const ownObjects = decisions.flatMap(({ component, action, version }) => {
     const live = installations.get(component.name)
     // It ends as it was told: with other fields it might delete objects that are to stay.
     if (live?.metadata.deletionTimestamp !== undefined)
@@ -148,6 +188,8 @@ async function installed(
       return hasEnded ? [live!.metadata.uid ?? ''] : []
     }),
   )
+  for (const [name, { metadata }] of defaults) if (!withDefaults.has(name)) ended.add(metadata.uid ?? '')
+  const objects = [...ownObjects, ...defaultObjects]
   const home: EmbeddedObject = {
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     policy: 'create-only',

@@ -5,6 +5,7 @@ import type { ComponentVersionObject } from '../catalogue/component-version.ts'
 import type { PreinstalledOperator } from '../catalogue/preinstalled.ts'
 import type { InstallationObject } from '../installation/installation.ts'
 import { uninstalledReason } from '../installation/report.ts'
+import type { ExternalProblem } from './external-health.ts'
 import type { Catalogue } from './component-catalogue.ts'
 import type { PlatformComponent, PlatformSpec, PlatformStatus } from './platform.ts'
 
@@ -14,8 +15,12 @@ export interface PlatformSituation {
   readonly catalogue: Catalogue
   /** By component. */
   readonly installations: ReadonlyMap<string, InstallationObject>
+  /** Installations of the default resources of components that are left alone, by component. */
+  readonly defaults: ReadonlyMap<string, InstallationObject>
   /** Installations by other means, by component. */
   readonly preinstalled: ReadonlyMap<string, readonly PreinstalledOperator[]>
+  /** What the own objects of components that are left alone report, by component: their problems, the worst first. */
+  readonly reported: ReadonlyMap<string, readonly ExternalProblem[]>
   readonly serves: (apiVersion: string, kind: string) => boolean
   /** Objects of a kind that conflicts with a component: `AppWrapper shop/a`. */
   readonly objectsOf: (apiVersion: string, kind: string) => readonly string[]

@@ -11,7 +11,6 @@ import type { JsonObject } from '../../kube/json.ts'
 import { findCondition } from '../../kube/meta/condition.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
-import { Component } from '../catalogue/component.ts'
 import { ComponentVersion } from '../catalogue/component-version.ts'
 import { Installation } from '../installation/installation.ts'
 import { Platform } from './platform.ts'
@@ -19,7 +18,6 @@ import { Platform } from './platform.ts'
 const system = (name: string) => ({ name, namespace: 'muster-system' })
 const Tank: TypedResource<UntypedObject> = resourceOf('example.com/v1', 'Tank', { plural: 'tanks', namespaced: true })
 const ClusterTank: TypedResource<UntypedObject> = { ...Tank, namespaced: false }
-const crds: TypedResource<UntypedObject> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
 const tank = (name: string, finalizers: readonly string[] = []): UntypedObject => ({
   apiVersion: 'example.com/v1',
   kind: 'Tank',
@@ -61,50 +59,6 @@ describe('a component', () => {
     expect((await env.client.list(Installation)).items).toEqual([])
     await expect(env.client.get(ConfigMap, system('queue'))).rejects.toThrow('not found')
     expect((await env.platform()).status?.state).toBe('Ready')
-  })
-
-  it('is upgraded with its channel, and never downgraded', async () => {
-    const env = await platformEnvironment()
-    await env.publish('queue', '1.0.0')
-    await env.publish('queue', '1.1.0', {}, configMapText('other', '1.1.0'))
-    const channels = [
-      { name: 'regular', version: '1.0.0' },
-      { name: 'fast', version: '1.1.0' },
-    ]
-    await env.list('queue', '1.0.0', { channels })
-    await env.declare([{ name: 'queue' }], { channel: 'regular' })
-    expect(await env.component('queue')).toMatchObject({ version: '1.0.0', channel: 'regular' })
-    await env.change({ components: [{ name: 'queue', channel: 'fast' }] })
-    expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '1.1.0', channel: 'fast' })
-    expect(await env.client.get(ConfigMap, system('other'))).toMatchObject({ data: { key: '1.1.0' } })
-    await expect(env.client.get(ConfigMap, system('queue'))).rejects.toThrow('not found')
-    await env.change({ components: [{ name: 'queue' }] })
-    expect(await env.component('queue')).toMatchObject({
-      state: 'Warning',
-      reason: 'Downgrade',
-      version: '1.1.0',
-      target: '1.0.0',
-    })
-    expect((await env.platform()).status?.state).toBe('Warning')
-  })
-
-  it('follows a version that its channel names, and says so when that is not published', async () => {
-    const env = await platformEnvironment()
-    await env.offer('queue', '1.0.0')
-    await env.declare([{ name: 'queue' }])
-    await env.move('queue', '1.2.0')
-    expect(await env.said('queue')).toBe(
-      'Error VersionNotFound: Channel stable names version 1.2.0, which is not published. Published: 1.0.0. Publish the ComponentVersion, or name another one.',
-    )
-    expect(await env.component('queue')).toMatchObject({ version: '1.0.0' })
-    expect(await env.client.get(Component, { name: 'queue' })).toMatchObject({
-      status: {
-        conditions: expect.arrayContaining([expect.objectContaining({ type: 'Ready', reason: 'VersionNotFound' })]),
-      },
-    })
-    await env.publish('queue', '1.2.0')
-    await env.settle(60_000)
-    expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '1.2.0' })
   })
 
   it('gets the values of the Platform over its own', async () => {
@@ -178,29 +132,6 @@ describe('a component', () => {
 })
 
 describe('a component with its own kind', () => {
-  it('gets its default resource once, and is removed only when no user has an object of its kind', async () => {
-    const env = await platformEnvironment()
-    await env.offer(
-      'tanks',
-      '1.0.0',
-      { defaultResource: defaultTank, crds: ['tanks.example.com'] },
-      operatorText('1.0.0'),
-    )
-    await env.declare([{ name: 'tanks' }])
-    expect(await env.said('tanks')).toBe('Ready Ready: It is installed and ready.')
-    expect(await env.client.get(Tank, { name: 'main', namespace: 'default' })).toBeDefined()
-    await env.client.create(Tank, tank('mine'))
-    await env.change({ components: [{ name: 'tanks', managementState: 'Removed' }] })
-    expect(await env.component('tanks')).toMatchObject({ state: 'Deleting' })
-    expect(await env.said('tanks')).toContain('Tank default/mine')
-    expect((await env.platform()).status?.state).toBe('Processing')
-    expect(await image(env)).toBe('tanks:1.0.0')
-    await env.client.delete(Tank, { name: 'mine', namespace: 'default' })
-    await env.settle(60_000)
-    expect(await env.component('tanks')).toMatchObject({ state: 'Removed' })
-    await expect(env.client.get(crds, { name: 'tanks.example.com' })).rejects.toThrow('not found')
-  })
-
   it('leaves its default resource to users: it is theirs to delete, and stays when it is no longer declared', async () => {
     const env = await platformEnvironment()
     await env.publish('tanks', '1.0.0', { defaultResource: defaultTank }, operatorText('1.0.0'))
@@ -289,40 +220,6 @@ describe('a component with its own kind', () => {
     expect(await env.component('tanks')).toMatchObject({ state: 'Ready', version: '2.0.0' })
     const after = await env.client.get(Tank, { name: 'main', namespace: 'default' })
     expect(after.metadata.uid).not.toBe(before.metadata.uid)
-  })
-})
-
-describe('a mandatory component', () => {
-  it('is installed although it is not listed, and goes when its team deletes it', async () => {
-    const env = await platformEnvironment()
-    const text = configMapText('audit', '1').replace('name: audit', 'name: audit, finalizers: [example.com/hold]')
-    await env.publish('audit', '1.0.0', {}, text)
-    await env.list('audit', '1.0.0', { channels: [], mandatory: { version: '1.0.0' } })
-    await env.declare([])
-    expect(await env.component('audit')).toMatchObject({ state: 'Ready', version: '1.0.0' })
-    expect(await env.component('audit')).not.toHaveProperty('channel')
-    // An entry cannot switch it off, and that is said.
-    await env.change({ components: [{ name: 'audit', managementState: 'Removed' }] })
-    expect(await env.said('audit')).toContain(
-      'Warning Mandatory: It is mandatory, and runs in version 1.0.0: managementState: Removed in',
-    )
-    await env.change({ components: [] })
-    expect(await env.component('audit')).toMatchObject({ state: 'Ready' })
-    // It is held until it runs nowhere any more.
-    await env.client.delete(Component, { name: 'audit' })
-    await env.settle(60_000)
-    const { metadata, status } = await env.client.get(Component, { name: 'audit' })
-    expect(metadata.deletionTimestamp).toBeDefined()
-    expect(JSON.stringify(status?.conditions)).toContain(
-      'Installation muster-system/audit still runs. It is being removed.',
-    )
-    expect(await env.component('audit')).toMatchObject({ state: 'Deleting' })
-    const patch = { metadata: { finalizers: null } }
-    await env.client.patch(ConfigMap, system('audit'), patch, { type: 'merge', fieldManager: 'kubectl' })
-    await env.settle(60_000)
-    expect((await env.client.list(Installation)).items).toEqual([])
-    await expect(env.client.get(Component, { name: 'audit' })).rejects.toThrow('not found')
-    await expect(env.client.get(ConfigMap, system('audit'))).rejects.toThrow('not found')
   })
 })
 

@@ -23,7 +23,7 @@ export const helmSecrets: Input = fields(labelled(Secret, { labels: { owner: 'he
 /** By component; those that the Platform has installed have none. */
 export async function preinstalledOn(
   { held, view }: Pick<EmbeddingContext<PlatformObject>, 'held' | 'view'>,
-  situation: Omit<PlatformSituation, 'serves' | 'objectsOf' | 'preinstalled'>,
+  situation: Omit<PlatformSituation, 'serves' | 'objectsOf' | 'preinstalled' | 'reported'>,
 ): Promise<ReadonlyMap<string, readonly PreinstalledOperator[]>> {
   const { catalogue, installations, spec } = situation
   const asked = wantedComponents(situation).flatMap((component) => {

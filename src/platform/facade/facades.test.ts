@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { crdText } from '../../../test/platform-words.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
@@ -9,6 +10,7 @@ import type { Resource } from '../../kube/kind.ts'
 import { ConfigMap, Namespace } from '../../kube/kinds.ts'
 import { findCondition } from '../../kube/meta/condition.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
 import { readYaml } from '../../kube/yaml/yaml.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { hostOperator } from '../../manager/hosting/host.ts'
@@ -208,6 +210,48 @@ describe('a DataScienceCluster', () => {
     expect(status?.phase).toBe('Not Ready')
     expect(findCondition(status?.conditions, 'Ready')).toMatchObject({ status: 'False' })
     expect(findCondition(status?.conditions, 'Ready')?.message).toContain('ray: ')
+  })
+
+  it('passes on that a component which it leaves alone is missing, or degraded, and that it is mended', async () => {
+    const testEnv = await opened(openDataHubOperator)
+    const { client } = testEnv
+    const plural = { plural: 'kueues', namespaced: false }
+    const Kueue: TypedResource<UntypedObject> = resourceOf('kueue.openshift.io/v1', 'Kueue', plural)
+    const preinstalled = {
+      crds: ['kueues.kueue.openshift.io'],
+      health: [{ apiVersion: 'kueue.openshift.io/v1', kind: 'Kueue' }],
+    }
+    await client.create(
+      Component,
+      asObject({ apiVersion, kind: 'Component', metadata: { name: 'kueue' }, spec: { preinstalled } }),
+    )
+    const object = cluster('v2', {}) as KubeObject & { spec: { components: Record<string, JsonObject> } }
+    object.spec.components['kueue'] = { managementState: 'Unmanaged' }
+    await apply(testEnv, DataScienceCluster, object)
+    const shown = async () => {
+      await settle(testEnv)
+      const { status } = await read(testEnv)
+      const { status: isReady, message } = findCondition(status?.conditions, 'KueueReady') ?? {}
+      return `${status?.phase}: ${isReady} ${message}`
+    }
+    expect(await shown()).toMatch(/^Not Ready: False It is Unmanaged, and not installed\./)
+    const text = crdText('Kueue', 'Cluster').replaceAll('example.com', 'kueue.openshift.io')
+    await client.create(crds, yaml(text) as UntypedObject, { fieldManager: 'olm' })
+    expect(await shown()).toMatch(/^Ready: True/)
+    const degraded = async (status: string): Promise<void> => {
+      const conditions = [{ type: 'Degraded', status, reason: 'Probe', message: 'no certificate' }]
+      const live = {
+        apiVersion: 'kueue.openshift.io/v1',
+        kind: 'Kueue',
+        metadata: { name: 'cluster' },
+        status: { conditions },
+      }
+      await client.apply(Kueue, live, { fieldManager: 'kueue' })
+    }
+    await degraded('True')
+    expect(await shown()).toMatch(/^Not Ready: False .*Kueue cluster: Degraded: no certificate$/)
+    await degraded('False')
+    expect(await shown()).toMatch(/^Ready: True/)
   })
 
   it('finds a component by another name that its Component declares', async () => {

@@ -278,20 +278,22 @@ export const valuesFromField: Field<readonly ValuesReference[], readonly WriteVa
   { default: [], maxItems: 50, description: 'merged in order; values come last' },
 )
 
-export const healthField: Field<readonly HealthRule[], readonly HealthRule[], 'defaulted'> = list(
-  object({
+type HealthField = Field<readonly HealthRule[], readonly HealthRule[], 'defaulted'>
+
+export const healthField: HealthField = healthRules(
+  'when objects of a kind are healthy, in CEL; others by the rules of kstatus',
+)
+
+export function healthRules(description: string): HealthField {
+  const rule = object({
     apiVersion: string({ maxLength: 253 }),
     kind: string({ maxLength: 63 }),
     current: optional(string({ maxLength: 4096 })),
     failed: optional(string({ maxLength: 4096 })),
     inProgress: optional(string({ maxLength: 4096 })),
-  }),
-  {
-    default: [],
-    maxItems: 20,
-    description: 'when objects of a kind are healthy, in CEL; others by the rules of kstatus',
-  },
-)
+  })
+  return list(rule, { default: [], maxItems: 20, description })
+}
 
 export const timeoutField: Field<string, string, 'defaulted'> = duration(
   'how long it may take until all of it is healthy',
