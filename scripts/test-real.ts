@@ -12,7 +12,7 @@ import { runVitest } from './vitest-run.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 let counts = { passed: 0, failed: 1 }
 try {
-  const names = process.argv.slice(2)
+  const names = process.argv.slice(2).filter((argument) => argument !== '--')
   await prepareRealPrograms(names)
   const { apiserver, version } = await realBinaries()
   console.log(`kube-apiserver ${version} at ${apiserver}`)

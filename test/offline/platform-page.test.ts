@@ -25,14 +25,16 @@ describe('docs/platform.md', () => {
       }
       await env.settle(60_000)
     }
-    const [publish = '', on = '', windows = '', skip = '', off = ''] = blocks
-    expect(blocks).toHaveLength(5)
+    const [publish = '', on = '', installedByOthers = '', windows = '', skip = '', off = ''] = blocks
+    expect(blocks).toHaveLength(6)
     await apply(publish)
     await apply(on)
     expect(await env.component('queue')).toMatchObject({ state: 'Ready', version: '1.0.0' })
     expect(await env.client.get(ConfigMap, { name: 'queue', namespace: 'queue' })).toMatchObject({
       data: { version: '1.0.0' },
     })
+    await apply(installedByOthers)
+    expect(await env.component('queue')).toMatchObject({ state: 'Ready' })
     await apply(windows)
     expect(await env.component('queue')).toMatchObject({
       state: 'Ready',

@@ -181,9 +181,11 @@ describe('with the stock kubectl', () => {
     `kubectl wait platform default --for=jsonpath='{.status.components[0].${path_}}'=${value} --timeout=60s`
 
   it('docs/platform.md shows manifests and commands that do what it says', { timeout: 120_000 }, async () => {
-    const [publish = '', on = '', windows = '', skip = '', off = ''] = readPage('platform.md').blocks('yaml')
+    const blocks = readPage('platform.md').blocks('yaml')
+    const [publish = '', on = '', installedByOthers = '', windows = '', skip = '', off = ''] = blocks
     const version = `kubectl get configmap queue -n queue -o jsonpath='{.data.version}'`
     expect(await shell(apply(publish), apply(on), wait('state', 'Ready'), version)).toMatch(/1\.0\.0$/)
+    await shell(apply(installedByOthers), 'kubectl get component kueue')
     expect(await shell('kubectl get platform')).toMatch(/^NAME +STATE +READY +MESSAGE +AGE\ndefault +Ready +True/)
     expect(await shell(apply(windows), wait('target', '1.1.0'), wait('maintenance', 'true'), version)).toMatch(
       /1\.0\.0$/,

@@ -223,8 +223,7 @@ function randomReplacement(dice: Dice, known: readonly ObjectShape[]): JsonObjec
         : {}
   return {
     ...(dice.chance(0.15)
-      ? // Whether an empty value that is created is null or "" depends on the style of the file (docs/limits.md).
-        { sourceValue: dice.pick(['given', 'a b', 'Ünï', 'x-y', ...texts]) || 'given' }
+      ? { sourceValue: dice.pick(['given', 'a b', 'Ünï', 'x-y', ...texts]) }
       : {
           source: {
             kind: source.kind,

@@ -316,6 +316,19 @@ export const refusedKustomizations: readonly RefusedKustomization[] = [
     message: 'vars: no object fits the objref of the var V',
   },
   {
+    name: 'two objects that a component makes one, although a prefix follows',
+    files: {
+      'kustomization.yaml': 'resources: [a.yaml, b.yaml]\ncomponents: [part]\nnamePrefix: x-',
+      'a.yaml': configMap('a'),
+      'b.yaml': configMap('b'),
+      'part/kustomization.yaml':
+        'apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nreplacements:\n' +
+        '- sourceValue: a\n  targets: [{select: {name: b}, fieldPaths: [metadata.name]}]\n',
+    },
+    error: 'KustomizationConflict',
+    message: 'there is already a v1 ConfigMap "a"',
+  },
+  {
     name: 'two objects that a namespace makes one',
     files: {
       'kustomization.yaml': 'resources: [a.yaml, b.yaml]\nnamespace: z',

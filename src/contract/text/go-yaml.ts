@@ -5,7 +5,7 @@
  * This file writes mappings and lists; `go-scalar.ts` writes scalars.
  */
 import { isJsonObject, type Json } from '../../kube/json.ts'
-import { compareKeys } from '../../kube/yaml/yaml.ts'
+import { compareKeys } from '../../kube/yaml/key-order.ts'
 import { goScalar, isSimpleKey } from './go-scalar.ts'
 
 export function writeGoYaml(value: Json): string {

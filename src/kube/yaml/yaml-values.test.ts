@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { kubeErrors } from '../errors.ts'
 import { isMusterError } from '../muster-error.ts'
-import { readYamlValues, YamlScalar } from './yaml.ts'
+import { YamlScalar } from './yaml-value.ts'
+import { readYamlValues } from './yaml.ts'
 
 describe('values with their texts', () => {
   it.each(['yes', 'on', 'off', 'n', 'text', 'a b'])('%s is a text', (text) => {

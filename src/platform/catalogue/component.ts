@@ -26,7 +26,7 @@ interface ComponentSpec {
 }
 
 /** An installation by other means, which the Platform leaves alone where the component is Unmanaged. */
-export interface PreinstalledComponent extends PreinstalledSigns {
+interface PreinstalledComponent extends PreinstalledSigns {
   /** Kinds of its own objects: what they report is passed on. */
   readonly health: readonly HealthRule[]
   /** Objects that it needs, such as a default queue. Each is created once, and never changed after that. */

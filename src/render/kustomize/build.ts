@@ -168,7 +168,10 @@ function addComponents(
     const place = `${kustomization.file}: components[${index}]`
     const child = folder.folder(path, place)
     const read = readChild(child, 'Component', place)
-    return accumulate(child, read, context, origins.within(path, read.fileName), whole)
+    const added = accumulate(child, read, context, origins.within(path, read.fileName), whole)
+    // A component may have renamed objects: no two have one id after it.
+    added.resources.reset(added.resources.all)
+    return added
   }, into)
 }
 

@@ -2,7 +2,7 @@
  * YAML exactly as Go's encoder writes it, because rendered manifests are compared byte by byte. Two dialects: that of `toYaml`
  * (numbers by way of JSON, lists not indented) and that of `toYamlPretty` (floats as Go prints them, lists indented).
  */
-import { compareKeys } from '../../../kube/yaml/yaml.ts'
+import { compareKeys } from '../../../kube/yaml/key-order.ts'
 import { formatGoFloat } from '../../../kube/go/go-text.ts'
 import { parseGoInteger, fitsInt64, fitsUint64 } from '../../template/literals.ts'
 import { GoError } from '../../template/go-error.ts'

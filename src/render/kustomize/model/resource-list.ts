@@ -19,7 +19,6 @@ export interface ObjectSelector {
 
 export class ResourceMap {
   private resources: readonly BuildResource[] = []
-  /** By {@link idKey}: the number of objects with that id when they were added. */
   private readonly place: string
 
   /** @param place for messages: the kustomization */

@@ -3,7 +3,7 @@
  * text of the document where it differs from their value, because kustomize compares and joins texts: `1.10` is not `1.1`.
  */
 import type { Json } from '../../../kube/json.ts'
-import { YamlScalar, type YamlValue } from '../../../kube/yaml/yaml.ts'
+import { isFlowCollection, YamlScalar, type YamlValue } from '../../../kube/yaml/yaml-value.ts'
 import { readScalar, rewritten, WrittenScalar } from './written-scalar.ts'
 
 /**
@@ -22,6 +22,12 @@ type PlainScalar = null | boolean | number | bigint | string | YamlScalar
 export type ScalarValue = PlainScalar | SharedScalar
 export type Mapping = Map<string, Value>
 export type Value = ScalarValue | Value[] | Mapping
+
+/**
+ * Mappings and lists that are written as `{ }` and `[ ]`, as they stood in their file. Inside of them kustomize writes an empty
+ * scalar without a type in quotes, elsewhere as nothing: it is an empty text here, and a null there.
+ */
+const flowStyled = new WeakSet<Value[] | Mapping>()
 
 export function isMapping(value: unknown): value is Mapping {
   return value instanceof Map
@@ -85,32 +91,44 @@ export function writtenText(value: Value): string {
 /** A copy that shares nothing with the value. Aliases of a document become copies. */
 export function valueOf(read: YamlValue | Json): Value {
   if (typeof read !== 'object' || read === null || read instanceof YamlScalar) return readScalar(read)
-  if (Array.isArray(read)) return read.map((item: YamlValue) => valueOf(item))
-  return new Map(
-    Object.entries(read).flatMap(([key, member]) => (member === undefined ? [] : [[key, valueOf(member)]])),
+  if (Array.isArray(read)) {
+    return styled(
+      read.map((item: YamlValue) => valueOf(item)),
+      isFlowCollection(read),
+    )
+  }
+  const members = Object.entries(read).flatMap(([key, member]): (readonly [string, Value])[] =>
+    member === undefined ? [] : [[key, valueOf(member)]],
   )
+  return styled(new Map(members), isFlowCollection(read))
+}
+
+function styled<Collection extends Value[] | Mapping>(collection: Collection, isFlow: boolean): Collection {
+  if (isFlow) flowStyled.add(collection)
+  return collection
 }
 
 export function cloneValue(value: Value): Value {
-  if (isMapping(value)) return new Map([...value].map(([key, member]) => [key, cloneValue(member)]))
-  return Array.isArray(value) ? value.map(cloneValue) : unshared(value)
+  if (isMapping(value))
+    return styled(new Map([...value].map(([key, member]) => [key, cloneValue(member)])), flowStyled.has(value))
+  return Array.isArray(value) ? styled(value.map(cloneValue), flowStyled.has(value)) : unshared(value)
 }
 
-/** @throws Error if a transformation wrote a text into a field of another type */
-export function jsonOf(value: Value): Json {
+/**
+ * The value as it is written and read again.
+ *
+ * @param isInFlow a collection around it is written as `{ }` or `[ ]`
+ * @throws Error if a transformation wrote a text into a field of another type
+ */
+export function jsonOf(value: Value, isInFlow = false): Json {
   if (value instanceof WrittenScalar && value.problem !== '') throw new Error(value.problem)
+  if (isInFlow && value instanceof WrittenScalar && value.type === 'none' && value.text === '') return ''
   if (value instanceof YamlScalar) return value.value
-  if (value instanceof SharedScalar) return jsonOf(value.scalar)
-  if (isMapping(value)) return Object.fromEntries([...value].map(([key, member]) => [key, jsonOf(member)]))
-  return Array.isArray(value) ? value.map(jsonOf) : value
-}
-
-/** As JSON after the object was written and read again: an empty text without a type is written in quotes. */
-export function rereadJson(value: Value): Json {
-  const scalar = value instanceof SharedScalar ? value.scalar : value
-  if (scalar instanceof WrittenScalar && scalar.type === 'none' && scalar.text === '') return ''
-  if (isMapping(value)) return Object.fromEntries([...value].map(([key, member]) => [key, rereadJson(member)]))
-  return Array.isArray(value) ? value.map(rereadJson) : jsonOf(value)
+  if (value instanceof SharedScalar) return jsonOf(value.scalar, isInFlow)
+  if (isScalar(value)) return value
+  const isFlow = isInFlow || flowStyled.has(value)
+  if (isMapping(value)) return Object.fromEntries([...value].map(([key, member]) => [key, jsonOf(member, isFlow)]))
+  return value.map((item) => jsonOf(item, isFlow))
 }
 
 /** The mapping at `path`, if there is one. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { YamlScalar } from '../../../kube/yaml/yaml.ts'
+import { YamlScalar } from '../../../kube/yaml/yaml-value.ts'
 import { jsonOf } from './value.ts'
 import { quotedIfNeeded, quotedLike, readScalar, rewritten, untypedScalar, withText } from './written-scalar.ts'
 

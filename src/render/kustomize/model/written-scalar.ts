@@ -4,7 +4,8 @@
  * transformation creates, or writes anew, has no type: it gets the one that its text has in YAML. If the scalar stood in quotes,
  * so does the new one, and it stays a text.
  */
-import { readYamlValues, YamlScalar } from '../../../kube/yaml/yaml.ts'
+import { YamlScalar } from '../../../kube/yaml/yaml-value.ts'
+import { readYamlValues } from '../../../kube/yaml/yaml.ts'
 
 /** `none` is the type of a scalar that gets the type of its text. */
 type ScalarType = 'none' | 'text' | 'null' | 'boolean' | 'integer' | 'float' | 'timestamp'

@@ -10,7 +10,7 @@ import { readObjects } from '../model/read-objects.ts'
 import type { BuildResource } from '../model/resource.ts'
 import { describeId } from '../model/resource-id.ts'
 import type { ResourceMap } from '../model/resource-list.ts'
-import { ensureMapping, isMapping, rereadJson, valueOf } from '../model/value.ts'
+import { ensureMapping, isMapping, jsonOf, valueOf } from '../model/value.ts'
 import { mergePatch } from './strategic-merge.ts'
 
 type Transformation = (resources: ResourceMap) => void
@@ -187,7 +187,7 @@ function jsonTransformation(
       if (resource.isAnnotated && resource.object) ensureMapping(resource.object, 'metadata', 'annotations')
       const where = `${place} for ${describeId(resource.id)}`
       const patched = failingAt('KustomizationPatchFailed', where, () =>
-        applyJsonPatch(rereadJson(resource.object ?? new Map()), operations),
+        applyJsonPatch(jsonOf(resource.object ?? new Map()), operations),
       )
       if (!isJsonObject(patched)) throw failure('KustomizationPatchFailed', where, 'the result is no object')
       const object = valueOf(patched)

@@ -6,7 +6,7 @@
  * Both the object and the patch are changed. A part of the patch that becomes a part of the object is the same value in both:
  * it is merged with itself, which removes its nulls and obeys its directives.
  */
-import { YamlScalar } from '../../../kube/yaml/yaml.ts'
+import { YamlScalar } from '../../../kube/yaml/yaml-value.ts'
 import { itemPlace, type KindTable, memberPlace, mergeKeysOf, type SchemaPlace } from '../model/kind-table.ts'
 import { parseApiVersion } from '../../../kube/kind.ts'
 import {

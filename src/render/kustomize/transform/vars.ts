@@ -1,6 +1,6 @@
 /** `vars`: values of objects, written wherever `$(NAME)` stands in certain fields. Deprecated in kustomize, and still in use. */
 import { formatGoFloat } from '../../../kube/go/go-text.ts'
-import { YamlScalar } from '../../../kube/yaml/yaml.ts'
+import { YamlScalar } from '../../../kube/yaml/yaml-value.ts'
 import { changeSpecified, type FieldSpec, itemSlot, memberSlot, type Slot } from '../config/field-spec.ts'
 import { failingAt, failure } from '../failure.ts'
 import type { Var } from '../kustomization.ts'
