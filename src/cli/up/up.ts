@@ -246,6 +246,15 @@ function introduction(
 }
 
 const everyMs = 1000
+const mostRounds = 15
+
+/** Whether the latest reconcile of an object has ended with something that it waits for. */
+function isWaiting({ operators }: ManagerReport): boolean {
+  return operators.some(({ recentRuns }) => {
+    const latest = new Map(recentRuns.toReversed().map((run) => [`${run.controller} ${run.key}`, run]))
+    return [...latest.values()].some(({ outcome }) => outcome === 'waiting')
+  })
+}
 
 /** A live table; where there is no terminal, a line for each entry of activity. */
 async function follow(manager: RunningManager, out: (line: string) => void, signal: AbortSignal): Promise<void> {
@@ -263,8 +272,13 @@ async function follow(manager: RunningManager, out: (line: string) => void, sign
   if (signal.aborted) return
   if (manager.failed.length > 0) out(`not started, and tried again: ${manager.failed.join(', ')}`)
   else if (!screen) {
-    await Promise.race([manager.idle(), ended])
-    look()
+    // Objects that take their time, such as Pods that start, are waited for, but not for ever.
+    for (let rounds = 0; rounds < mostRounds && !signal.aborted; rounds++) {
+      await Promise.race([manager.idle(), ended])
+      look()
+      if (!isWaiting(before!)) break
+      await Promise.race([systemClock.sleep(everyMs, signal).catch(() => undefined), ended])
+    }
     const writes = before!.operators.reduce((sum, { cost }) => sum + cost.writes, 0)
     out(
       `at rest: ${manager.isNew ? 'the cluster was new, ' : ''}${writes === 1 ? '1 write' : `${writes} writes`} since this start`,

@@ -203,6 +203,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       createHeldTracker({
         client,
         cache,
+        clock,
         consumer: operator.name,
         label: embeds.label,
         userOf: (account) => impersonationOf(account).user,

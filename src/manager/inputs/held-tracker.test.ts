@@ -36,14 +36,16 @@ interface Opened {
   readonly soon: <T>(promise: Promise<T>) => Promise<T>
 }
 
-function opened(): Opened {
-  const { client, clock } = embedded()
+function opened(change: (client: Client) => Client = (client) => client): Opened {
+  const { client: own, clock } = embedded()
+  const client = change(own)
   const cache = createSharedCache({ client, clock, random: seededRandom(1) })
   const changes: string[][] = []
   const kinds: string[][] = []
   const tracker = createHeldTracker({
     client,
     cache,
+    clock,
     consumer: 'test',
     label,
     userOf: ({ namespace, name }) => `system:serviceaccount:${namespace}:${name}`,
@@ -132,6 +134,48 @@ describe('a kind', () => {
     expect(kinds.at(-1)).toEqual(['a'])
     await ask('a', [things])
     expect(watched()).toEqual(['configmaps', 'things'])
+  })
+})
+
+describe('discovery that lags behind a CRD', () => {
+  const lagging = (isBehind: () => boolean) =>
+    opened((client) => {
+      const { discovery } = client
+      const resources: typeof discovery.resources = async (limits) => {
+        const all = await discovery.resources(limits)
+        return isBehind() ? all.filter(({ group }) => group !== 'example.org') : all
+      }
+      return { ...client, discovery: { ...discovery, resources } }
+    })
+
+  it('wakes the keys that asked once more when it shows the kind, and is not asked for ever', async () => {
+    let isBehind = true
+    const { tracker, client, clock, kinds, soon } = lagging(() => isBehind)
+    const served = async (): Promise<readonly string[]> => {
+      const session = tracker.open('a')
+      const answers = await soon(session.served(['example.org/v1']))
+      session.close(false)
+      return answers
+    }
+    expect(await served()).toEqual([])
+    await client.create(crds, definition)
+    await clock.advance(100)
+    expect(await served()).toEqual([])
+    kinds.length = 0
+    await clock.advance(10_000)
+    expect(kinds).toEqual([])
+    isBehind = false
+    await clock.advance(30_000)
+    expect(kinds).toEqual([['a']])
+    expect(await served()).toEqual(['example.org/v1'])
+
+    isBehind = true
+    await client.patch(crds, { name: 'things.example.org' }, { metadata: { labels: { a: 'b' } } }, { type: 'merge' })
+    await clock.advance(120_000)
+    kinds.length = 0
+    isBehind = false
+    await clock.advance(3_600_000)
+    expect(kinds).toEqual([])
   })
 })
 

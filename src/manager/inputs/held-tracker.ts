@@ -12,14 +12,17 @@ import { servedApis, serverVersion } from '../../client/server-facts.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import { formatResource, type GroupVersionKind, type Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import type { Clock } from '../../clock/clock.ts'
 import type { HeldObjects } from '../../operator/embedded/held-objects.ts'
 import type { NeededFields } from '../../operator/embedded/needed-fields.ts'
 import type { InputChange, ObjectName } from '../../operator/view/view.ts'
+import { createDiscoveryLag } from './discovery-lag.ts'
 import { changeOf } from './input-change.ts'
 
 interface HeldTrackerOptions {
   readonly client: Client
   readonly cache: SharedCache
+  readonly clock: Clock
   readonly consumer: string
   /** The key of the label. */
   readonly label: string
@@ -83,6 +86,11 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
   let server: Promise<KnownServer> | undefined
   let crds: Subscription | undefined
   let isStopped = false
+  const lag = createDiscoveryLag({
+    discovery: client.discovery,
+    clock: options.clock,
+    onShown: (crd) => void renewKinds(crd, false),
+  })
 
   /** A reconcile that outlives its tracker must not open watches that are never closed. */
   const checkOpen = (): void => {
@@ -108,22 +116,30 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
   }
 
   const noteDefinition = ({ type, object }: CacheEvent): void => {
-    const [, group] = splitOnce(object.metadata.name ?? '', '.')
+    const { name = '', deletionTimestamp } = object.metadata
+    const isAsked = renewKinds(name, type === 'deleted')
+    if (isAsked) lag.note(name, type !== 'deleted' && deletionTimestamp === undefined)
+  }
+
+  /** What was found out about the kinds of a CRD is found out again. Whether a key had asked. */
+  const renewKinds = (crd: string, isDeleted: boolean): boolean => {
+    const [, group] = splitOnce(crd, '.')
     const isOfGroup = (kind: string): boolean => kind === anyKind || kind.startsWith(`${group}/`)
     const keys = [...asked].filter(([, { kinds }]) => [...kinds].some(isOfGroup)).map(([key]) => key)
     // Also for kinds that no CR has asked about yet: the first question must not get an answer from before.
     client.discovery.invalidate()
     server = undefined
-    if (keys.length === 0) return
+    if (keys.length === 0) return false
     for (const kind of resources.keys()) if (isOfGroup(kind)) resources.delete(kind)
-    if (type === 'deleted') {
+    if (isDeleted) {
       for (const [name, { subscription }] of watches) {
-        if (`${subscription.resource.plural}.${subscription.resource.group}` !== object.metadata.name) continue
+        if (`${subscription.resource.plural}.${subscription.resource.group}` !== crd) continue
         subscription.close()
         watches.delete(name)
       }
     }
     options.onKind(keys)
+    return true
   }
 
   const find = async (kind: GroupVersionKind): Promise<Resource | undefined> => {
@@ -289,6 +305,7 @@ export function createHeldTracker(options: HeldTrackerOptions): HeldTracker {
     forget: (key) => keepOnly(key, undefined),
     stop() {
       isStopped = true
+      lag.stop()
       crds?.close()
       for (const { subscription } of watches.values()) subscription.close()
       watches.clear()
