@@ -75,7 +75,7 @@ async function yamlIn(text: string): Promise<Json> {
   const { readYamlDocuments } = await import('../../kube/yaml/yaml.ts')
   try {
     // Only the first document counts.
-    const [value = null] = readYamlDocuments(text)
+    const [value = null] = readYamlDocuments(text, { keepsEnd: true })
     checkDepth(value)
     return value
   } catch (error) {

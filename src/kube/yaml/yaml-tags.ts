@@ -5,6 +5,7 @@
 import {
   boolCoreTag,
   boolYaml11Tag,
+  CHOMPING_MODE,
   COLLECTION_STYLE,
   constructFromEvents,
   defineMappingTag,
@@ -17,6 +18,7 @@ import {
   NOT_RESOLVED,
   nullYaml11Tag,
   parseEvents,
+  SCALAR_STYLE,
   type ScalarTagDefinition,
   Schema,
   type SequenceEvent,
@@ -33,6 +35,8 @@ interface ReadOptions {
   readonly strict?: boolean | undefined
   /** Scalars keep their text where it is not how their value is written, collections their style. @default false */
   readonly isKeepingText?: boolean | undefined
+  /** A block scalar at the end of a text without a final line break has none. @default false */
+  readonly keepsEnd?: boolean | undefined
 }
 
 /** Deeper than any manifest, and not too deep for the stack. */
@@ -41,9 +45,10 @@ const deepest = 1000
 /** All documents of a text. @throws YAMLException */
 export function constructDocuments(
   text: string,
-  { strict = false, isKeepingText = false }: ReadOptions,
+  { strict = false, isKeepingText = false, keepsEnd = false }: ReadOptions,
 ): readonly unknown[] {
   const events = parseEvents(text, { maxDepth: deepest })
+  if (keepsEnd && !text.endsWith('\n')) stripLastBlock(events, text)
   mergedSoFar = 0
   collections = isKeepingText ? events.filter(isCollection).values() : undefined
   const schema = isKeepingText ? keepingSchema : readSchema
@@ -55,6 +60,13 @@ export function constructDocuments(
     if (text.includes('*')) refuseExcess(value)
     return value ?? null
   })
+}
+
+/** The parser adds the line break that the text lacks. */
+function stripLastBlock(events: readonly Event[], text: string): void {
+  const last = events.findLast((event) => event.type === EVENT_ID.SCALAR)
+  const isBlock = last && (last.style === SCALAR_STYLE.LITERAL_BLOCK || last.style === SCALAR_STYLE.FOLDED_BLOCK)
+  if (isBlock && last.valueEnd === text.length) last.chomping = CHOMPING_MODE.STRIP
 }
 
 /** A scalar without quotes by the rules of {@link readSchema}; undefined for what is no plain JSON value. */

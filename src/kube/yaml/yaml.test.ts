@@ -203,6 +203,40 @@ describe('flow style with less indentation than its key', () => {
   })
 })
 
+describe('the end of a text', () => {
+  it.each([
+    ['a: |\n  x', 'x\n', 'x'],
+    ['a: |+\n  x', 'x\n', 'x'],
+    ['a: >-\n  x', 'x', 'x'],
+    ['a: |\n  x\n', 'x\n', 'x\n'],
+    ['a: |\n  x\n  ', 'x\n', 'x\n'],
+    ['a: "|"', '|', '|'],
+  ])('%j has a line break for kubectl, and not for others', (text, added, kept) => {
+    expect(readYaml(text)).toEqual({ a: added })
+    expect(readYaml(text, { keepsEnd: true })).toEqual({ a: kept })
+  })
+})
+
+describe('tabs between tokens', () => {
+  it.each([
+    ['a: [1,\t2]', [1, 2]],
+    ['a:\t[1]', [1]],
+    ['a:\t{ b:\tc,\t\td: e }', { b: 'c', d: 'e' }],
+    ['a: ["x\ty",\t"z"]', ['x\ty', 'z']],
+    ['a: b\t# c', 'b'],
+  ])('%j is read', (text, value) => {
+    expect(readYaml(text)).toEqual({ a: value })
+  })
+
+  it('are no indentation', () => {
+    for (const text of ['a:\n\tb: 1', '-\t{a: 1}', '-\t[1]', '\t[1]: a']) expect(() => readYaml(text)).toThrow('line')
+  })
+
+  it('end in an error, not in a long wait, where there are very many', () => {
+    expect(() => readYaml(`a: [${'1,\t'.repeat(100_000)}`)).toThrow(invalidYaml)
+  })
+})
+
 describe('documents', () => {
   it('are separated by ---, and empty ones are skipped', () => {
     expect(readYamlDocuments('---\n# only a comment\n---\na: 1\n---\n---\nb: 2\n...\n---\nnull\n')).toEqual([
@@ -449,6 +483,6 @@ spec:
 
 describe('a line that cannot be indented', () => {
   it.each(['-\t{a: 1}', '- [\t', '  : &a\t[: ---? ]'])('is rejected, in linear time: %j', (text) => {
-    expect(() => readYaml(text)).toThrow('deficient indentation')
+    expect(() => readYaml(text)).toThrow(invalidYaml)
   })
 })

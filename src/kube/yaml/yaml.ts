@@ -34,6 +34,11 @@ interface YamlOptions {
    * be on for our own configuration files. @default false
    */
   readonly strict?: boolean | undefined
+  /**
+   * Read the end of the text as it is: a block scalar there that does not end in a line break has none. kubectl adds one to every
+   * text that it reads; API servers, Helm and kustomize do not. @default false
+   */
+  readonly keepsEnd?: boolean | undefined
 }
 
 /**
@@ -53,7 +58,8 @@ export function readYaml(text: string, options: YamlOptions = {}): Json {
 export function readYamlDocuments(text: string, options: YamlOptions = {}): readonly Json[] {
   const json = options.strict ? undefined : readJsonStream(text)
   if (json) return json.filter((document) => document !== null)
-  const usual = readBlockYaml(text, resolvePlain)
+  const isOpenBlock = options.keepsEnd && !text.endsWith('\n') && /[|>]/.test(text)
+  const usual = isOpenBlock ? undefined : readBlockYaml(text, resolvePlain)
   if (usual !== undefined) return [usual]
   return (load(text, options) as readonly Json[]).filter((document) => document !== null)
 }
@@ -64,7 +70,7 @@ export function readYamlDocuments(text: string, options: YamlOptions = {}): read
  * @throws InvalidYaml
  */
 export function readYamlValues(text: string, options: Pick<YamlOptions, 'source'> = {}): readonly YamlValue[] {
-  return load(text, { ...options, strict: true, isKeepingText: true }) as readonly YamlValue[]
+  return load(text, { ...options, strict: true, isKeepingText: true, keepsEnd: true }) as readonly YamlValue[]
 }
 
 interface ReadOptions extends YamlOptions {
@@ -83,7 +89,9 @@ function load(text: string, options: ReadOptions): readonly unknown[] {
       const lines = text.split('\n')
       const isShallow = reason === 'deficient indentation' && mark && budget > 0 && !/\r(?!\n)/.test(text)
       const tries = (moves.get(mark?.line ?? 0) ?? 0) + 1
-      const again = isShallow && tries <= mostMoves ? moveIn(moved ?? lines, mark.line) : undefined
+      const current = moved ?? lines
+      const spaced = isShallow ? withoutTab(current, mark) : undefined
+      const again = spaced ?? (isShallow && tries <= mostMoves ? moveIn(current, mark.line) : undefined)
       if (mark) moves.set(mark.line, tries)
       if (!again) {
         const shift = mark && moved ? moved[mark.line]!.length - lines[mark.line]!.length : 0
@@ -114,6 +122,25 @@ function moveIn(lines: readonly string[], first: number): readonly string[] | un
   let last = first
   while (/^[^#]*[,[{]\s*$/.test(lines[last] ?? '')) last++
   return lines.map((line, at) => (at >= first && at <= last ? padding + line : line))
+}
+
+/**
+ * Where a tab separates two tokens of a line, the parser takes it for indentation: `args: [a,<tab>b]`. A space there has the same
+ * meaning. Undefined if there is none before this place.
+ */
+function withoutTab(
+  lines: readonly string[],
+  { line: at, column }: { readonly line: number; readonly column: number },
+): readonly string[] | undefined {
+  const line = lines[at] ?? ''
+  let start = column
+  // Brackets that open there are behind the tab, too.
+  while (start > 0 && ' \t[{'.includes(line[start - 1]!)) start--
+  const gap = line.slice(start, column)
+  // At the beginning of a line, and after the dash of an item, it is indentation.
+  const isIndentation = start === 0 || (/^[ ]*\t/.test(gap) && '-?'.includes(line[start - 1]!))
+  if (isIndentation || !gap.includes('\t')) return undefined
+  return lines.with(at, line.slice(0, start) + gap.replaceAll('\t', ' ') + line.slice(column))
 }
 
 function invalid(

@@ -13,7 +13,7 @@ interface DiscoveryLagOptions {
   readonly onShown: (crd: string) => void
 }
 
-export interface DiscoveryLag {
+interface DiscoveryLag {
   /** A CRD has changed: `things.example.org`. */
   note(crd: string, isThere: boolean): void
   stop(): void

@@ -113,7 +113,7 @@ function readAnnotations(value: Json | undefined, file: string): Readonly<Record
 }
 
 function fieldsOf(text: string, file: string): { readonly object: JsonObject; readonly fields: Fields } {
-  const object = readYamlDocuments(text, { source: file })[0] ?? {}
+  const object = readYamlDocuments(text, { source: file, keepsEnd: true })[0] ?? {}
   if (!isJsonObject(object)) throw invalid(file, 'it must be a mapping')
   return { object, fields: fields(object, file, '') }
 }

@@ -6,7 +6,17 @@
  * that changes one with `set` changes it for the others, as in Helm.
  */
 import { goFunction } from '../template/function-type.ts'
-import { type GoMap, GoObject, int64, setMapMember, withType } from '../template/values.ts'
+import {
+  type GoMap,
+  GoObject,
+  int64,
+  isMap,
+  markAsValues,
+  nilMap,
+  setMapMember,
+  valuesType,
+  withType,
+} from '../template/values.ts'
 import { anyApi, type Capabilities } from './capabilities.ts'
 import type { Chart, ChartMetadata, Dependency } from './chart.ts'
 import { filesObject } from './chart-files.ts'
@@ -61,12 +71,13 @@ export function templateData(
       const { name } = subchart.metadata
       const section = Object.hasOwn(own, name) ? own[name] : undefined
       const table = (section ?? {}) as GoMap
+      if (isMap(table)) markAsValues(table)
       setMapMember(subcharts, name, visit(subchart, `${path}/charts/${name}`, table, false))
     }
     all.push({ chart: one, path, data })
     return data
   }
-  const root = withType(goValue(values, new Map()) as GoMap, 'common.Values')
+  const root = withType(goValue(values, new Map()) as GoMap, valuesType)
   visit(chart, chart.metadata.name, root, true)
   return all
 }
@@ -99,12 +110,17 @@ function metadataMap(metadata: ChartMetadata, isRoot: boolean): GoMap {
     Tags: metadata.tags,
     AppVersion: metadata.appVersion,
     Deprecated: metadata.deprecated,
-    Annotations: withType({ ...metadata.annotations }, 'map[string]string'),
+    Annotations: annotationsMap(metadata.annotations),
     KubeVersion: metadata.kubeVersion,
     Dependencies: metadata.dependencies.map(dependencyMap),
     Type: metadata.type,
     IsRoot: isRoot,
   }
+}
+
+/** A chart without annotations has a nil map, as in Go. */
+function annotationsMap(annotations: Readonly<Record<string, string>>): GoMap {
+  return withType(Object.keys(annotations).length > 0 ? { ...annotations } : nilMap(), 'map[string]string')
 }
 
 function dependencyMap(dependency: Dependency): GoMap {

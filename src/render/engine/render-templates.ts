@@ -4,6 +4,7 @@ import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { renderErrors } from '../errors.ts'
 import { helmFunctions } from '../functions/function-table.ts'
+import { valuesMethods } from '../functions/values-methods.ts'
 import { RenderMeter, type RenderBudget } from '../template/budget.ts'
 import { executeTemplate, type RenderState } from '../template/executor.ts'
 import { formatPlain } from '../template/format-value.ts'
@@ -129,6 +130,7 @@ function renderState(functions: FunctionTable, options: RenderOptions): RenderSt
   })
   return {
     functions,
+    valuesMethods,
     budget: new RenderMeter(options.budget ?? {}, () => options.clock.now()),
     isStrict: strict,
     hasLargerStack: options.hasLargerStack ?? false,

@@ -127,7 +127,7 @@ function asList(value: unknown): unknown[] {
 function fromYaml<Result>(text: string, convert: (value: unknown) => Result): Result {
   let value: unknown
   try {
-    value = floats(readYamlDocuments(text)[0] ?? null)
+    value = floats(readYamlDocuments(text, { keepsEnd: true })[0] ?? null)
   } catch (error) {
     if (!isMusterError(error)) throw error
     throw new GoError(`error converting YAML to JSON: yaml: ${describeProblem(error)}`)

@@ -16,8 +16,10 @@ import type { VariableCell, TemplateScope } from './scope.ts'
 import {
   elementType,
   GoInteger,
+  type GoMap,
   GoObject,
   hasMember,
+  hasValuesMethods,
   isMap,
   isGoTrue,
   methodsOf,
@@ -28,6 +30,8 @@ import {
 /** The execution that an evaluator works for. */
 export interface TemplateEvaluation extends CallContext {
   readonly functions: FunctionTable
+  /** The methods of `.Values`. */
+  readonly valuesMethods: ReadonlyMap<string, (values: GoMap) => GoFunction>
   readonly scope: TemplateScope
   readonly budget: RenderMeter
   readonly isStrict: boolean
@@ -189,6 +193,10 @@ export class Evaluator {
       return receiver
     }
     if (value === null) this.#fail(`nil pointer evaluating ${typeOfReceiver(receiver)}.${name}`)
+    const ofValues = this.#evaluation.valuesMethods.get(name)
+    if (ofValues && hasValuesMethods(value)) {
+      return { value: this.#call(dot, ofValues(value), false, node, name, args, final), type: undefined }
+    }
     const methods = methodsOf(value)
     if (methods && Object.hasOwn(methods, name)) {
       const result = this.#call(dot, methods[name]!, false, node, name, args, final)

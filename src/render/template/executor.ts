@@ -19,6 +19,7 @@ import { byteValue, elementType, integerValue, isInteger, isGoList, isMap, isGoT
 /** What all templates of one render share. */
 export interface RenderState {
   readonly functions: FunctionTable
+  readonly valuesMethods: TemplateEvaluation['valuesMethods']
   readonly budget: RenderMeter
   /** Fail on keys that a map does not have. */
   readonly isStrict: boolean
@@ -100,6 +101,10 @@ class Execution implements TemplateEvaluation, CallContext {
 
   get functions(): FunctionTable {
     return this.#state.functions
+  }
+
+  get valuesMethods(): TemplateEvaluation['valuesMethods'] {
+    return this.#state.valuesMethods
   }
 
   get isStrict(): boolean {

@@ -67,15 +67,18 @@ export type GoMap = Record<string, unknown>
 const typeMark = Symbol('Go type')
 const nilMark = Symbol('nil')
 const methodsMark = Symbol('methods')
+const valuesMark = Symbol('values of a subchart')
 
 interface Marked {
   readonly [typeMark]?: string
   readonly [nilMark]?: boolean
   readonly [methodsMark]?: Readonly<Record<string, GoFunction>>
+  readonly [valuesMark]?: boolean
 }
 
 export const anyListType = '[]interface {}'
 export const anyMapType = 'map[string]interface {}'
+export const valuesType = 'common.Values'
 
 /**
  * Gives a list or a map a Go type other than the usual: `[]string`, `map[string]string`, `common.Values`.
@@ -145,6 +148,33 @@ export function int64(value: bigint): GoInteger {
 
 export function byteValue(byte: number): GoInteger {
   return new GoInteger('uint8', BigInt(byte))
+}
+
+/** The same map with another type: a change of one is a change of the other. */
+export function mapView(map: GoMap, type: string = anyMapType): GoMap {
+  const view = new Proxy<GoMap>(
+    {},
+    {
+      get: (_, key) =>
+        key === typeMark ? type : key === nilMark || key === methodsMark ? undefined : Reflect.get(map, key),
+      set: (_, key, value) => Reflect.set(map, key, value),
+      has: (_, key) => Reflect.has(map, key),
+      deleteProperty: (_, key) => Reflect.deleteProperty(map, key),
+      defineProperty: (_, key, descriptor) => Reflect.defineProperty(map, key, descriptor),
+      ownKeys: () => Object.keys(map),
+      getOwnPropertyDescriptor: (_, key) => Reflect.getOwnPropertyDescriptor(map, key),
+    },
+  )
+  return view
+}
+
+/** A table that a subchart has as its `.Values`: it has their methods, too. */
+export function markAsValues(table: GoMap): void {
+  Object.defineProperty(table, valuesMark, { value: true })
+}
+
+export function hasValuesMethods(value: unknown): value is GoMap {
+  return isMap(value) && ((value as Marked)[typeMark] === valuesType || (value as Marked)[valuesMark] === true)
 }
 
 export function methodsOf(value: unknown): Readonly<Record<string, GoFunction>> | undefined {

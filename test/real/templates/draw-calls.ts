@@ -91,6 +91,7 @@ const maps = [
   '(dict "a" (dict "b" (dict "c" "deep")))',
   '(dict "host" "example.com:80" "scheme" "https" "path" "/a b")',
   '.Values',
+  '.Values.AsMap',
   '.Values.Map',
   '(dict "a" nil "b" (list 1 2) "c" "x")',
   '(dict "a" (dict "b" 2 "d" "") "list" (list 9))',
@@ -153,7 +154,7 @@ export function drawCall(chance: Chance, name: string): string {
     dated.has(name)
       ? datedArgument(chance, name, parameters[index]!, index)
       : argument(chance, parameters[Math.min(index, parameters.length - 1)]!),
-  ).map((text) => (changing.has(name) ? text.replace(/^\.Values(\.Map)?$/, '(deepCopy .Values.Map)') : text))
+  ).map((text) => (changing.has(name) ? text.replace(/^\.Values(\.Map|\.AsMap)?$/, '(deepCopy .Values.Map)') : text))
   if (chance.once(30)) args.pop()
   const call =
     args.length > 0 && chance.once(3)

@@ -27,6 +27,8 @@ export const texts: readonly string[] = [
   'tab\there',
   'quote " and \' and \\',
   'a: b',
+  'a: |\n  x',
+  'a: [1,\tb]',
   '# not a comment',
   '- item',
   'key: [x',

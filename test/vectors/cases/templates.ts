@@ -123,6 +123,23 @@ const texts: readonly string[] = [
     (date) =>
       `{{ $x := fromToml "a = ${date}" }}{{ $x.a }}|{{ typeOf $x.a }}|{{ toJson $x }}|{{ toYaml $x }}|{{ toToml $x }}|{{ date "2006 MST" $x.a }}`,
   ),
+  '{{ .Values.AsMap.name }}|{{ typeOf .Values.AsMap }}|{{ dig "map" "a" "none" .Values.AsMap }}|{{ .Values.YAML }}',
+  '{{ $_ := set .Values.AsMap "new" 1 }}{{ .Values.new }}{{ $_ := unset .Values.AsMap "new" }}{{ hasKey .Values "new" }}',
+  '{{ (.Values.Table "map").b }}|{{ typeOf (.Values.Table "map.deep") }}|{{ .Values.PathValue "map.a" }}|{{ .Values.PathValue "list" }}',
+  '{{ (deepCopy .Values).YAML | len }}{{ with .Values }}{{ .AsMap | keys | len }}{{ end }}{{ tpl "{{ .Values.AsMap.name }}" . }}',
+  '{{ range $k, $v := .Values.AsMap }}{{ $k }} {{ end }}{{ toJson .Values.AsMap }}{{ merge (dict "a" 5) .Values.AsMap | toJson }}',
+  '{{ .Values.map.AsMap }}[{{ .Values.map.YAML }}]',
+  ...['Table "name"', 'Table "missing"', 'Table', 'Table 1', 'PathValue ""', 'PathValue "map"', 'PathValue "a.b"', 'AsMap 1'].map(
+    (call) => `{{ .Values.${call} }}`,
+  ),
+  // The end of a block of text, with and without a final line break.
+  ...['|\\n  x', '|+\\n  x', '|-\\n  x', '>\\n  x\\n  y', '|\\n  x\\n', '|\\n  x\\n  ', '|\\n  x\\n   ', '|\\n  x\\n# c', '|\\n', '|'].map(
+    (block) => `{{ fromYaml "a: ${block}" | toJson }}{{ fromYamlArray "- ${block}" | toJson }}`,
+  ),
+  // Tabs between tokens.
+  ...['[1,\\t2]', '[\\t1]', '\\t[1]', '{b:\\tc,\\td: e}', '[\\"x\\ty\\",\\t\\"z\\"]', 'b\\t', '[1]\\t# c', '[1,\\n\\t2]'].map(
+    (value) => `{{ fromYaml "a: ${value}" | toJson }}`,
+  ),
 ]
 
 export const templateCases: readonly (RenderCase & Vector)[] = texts.map((text) => ({
