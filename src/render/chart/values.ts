@@ -55,7 +55,7 @@ export function copyTable(table: ValueMap): ValueMap {
 export function readValues(text: string, source: string): ValueMap {
   let merged: ValueMap = new Map()
   for (const part of text.split(/^---[ \t\r]*$/m)) {
-    const document = readYamlDocuments(part, { source, keepsEnd: true })[0] ?? null
+    const document = readYamlDocuments(part, { source })[0] ?? null
     if (document === null) continue
     const value = chartValueOf(document)
     if (!isTable(value)) throw new MusterError(renderErrors.InvalidValues, `${source}: values must be a mapping.`)

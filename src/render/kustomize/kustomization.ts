@@ -260,7 +260,7 @@ export function readKustomization(folder: KustomizationFolder): Kustomization {
   }
   const file = folder.pathOf(fileName)
   const [document] = failingAt('KustomizationInvalid', file, () =>
-    readYamlDocuments(folder.text(fileName, file), { source: file }),
+    readYamlDocuments(folder.text(fileName, file), { source: file, keepsEnd: true }),
   )
   const raw = readFields(document ?? {}, fields, file) as RawKustomization
   for (const [field, cure] of Object.entries(refused)) {

@@ -95,7 +95,9 @@ function kindTable(folder: KustomizationFolder, { openapi = {}, file }: Kustomiz
   if (version !== undefined) throw failure('KustomizationInvalid', place, 'path and version are both set')
   const text = folder.text(path, place)
   const source = folder.pathOf(path)
-  const [document] = failingAt('KustomizationInvalid', source, () => readYamlDocuments(text, { source }))
+  const [document] = failingAt('KustomizationInvalid', source, () =>
+    readYamlDocuments(text, { source, keepsEnd: true }),
+  )
   if (!isJsonObject(document)) throw failure('KustomizationInvalid', source, 'not an OpenAPI document')
   return openApiKinds(document)
 }

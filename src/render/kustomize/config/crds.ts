@@ -14,7 +14,9 @@ const mostDepth = 50
 export function readCrdFields(folder: KustomizationFolder, name: string, place: string): TransformerConfig {
   const file = folder.pathOf(name)
   const text = folder.text(name, place)
-  const [document] = failingAt('KustomizationInvalid', file, () => readYamlDocuments(text, { source: file }))
+  const [document] = failingAt('KustomizationInvalid', file, () =>
+    readYamlDocuments(text, { source: file, keepsEnd: true }),
+  )
   const definitions = isJsonObject(document) ? document : {}
   return Object.keys(definitions).reduce((config, type) => {
     const properties = propertiesOf(definitions, type)

@@ -124,6 +124,8 @@ const fields = {
 export function readTransformerConfig(folder: KustomizationFolder, name: string, place: string): TransformerConfig {
   const file = folder.pathOf(name)
   const text = folder.text(name, place)
-  const [document] = failingAt('KustomizationInvalid', file, () => readYamlDocuments(text, { source: file }))
+  const [document] = failingAt('KustomizationInvalid', file, () =>
+    readYamlDocuments(text, { source: file, keepsEnd: true }),
+  )
   return { ...emptyConfig, ...(readFields(document ?? {}, fields, file) as Partial<TransformerConfig>) }
 }

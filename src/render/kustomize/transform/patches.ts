@@ -102,7 +102,7 @@ function tryJsonPatch(text: string): readonly JsonPatchOperation[] | undefined {
 }
 
 function readJsonPatch(text: string): readonly JsonPatchOperation[] {
-  const [document = null] = readYamlDocuments(text)
+  const [document = null] = readYamlDocuments(text, { keepsEnd: true })
   return parseJsonPatch(document)
 }
 

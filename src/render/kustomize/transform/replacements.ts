@@ -34,7 +34,9 @@ export function readReplacements(
     }
     const file = folder.pathOf(path)
     const text = folder.text(path, where)
-    const [document = null] = failingAt('KustomizationInvalid', file, () => readYamlDocuments(text, { source: file }))
+    const [document = null] = failingAt('KustomizationInvalid', file, () =>
+      readYamlDocuments(text, { source: file, keepsEnd: true }),
+    )
     const list = Array.isArray(document) ? document : [document]
     return list.map((one) => readFields(one, replacementFields, file) as Replacement)
   })
