@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { realHelm } from '../../scripts/real-binaries.ts'
 import type { Command } from '../../src/cli/command/command.ts'
 import adopt from '../../src/cli/platform/adopt.ts'
@@ -12,7 +12,7 @@ import { systemRandom } from '../../src/clock/random.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { asJson, asObject } from '../../src/kube/json-object.ts'
-import { ConfigMap, Secret } from '../../src/kube/kinds.ts'
+import { ConfigMap, Deployment, Secret } from '../../src/kube/kinds.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { resourceOf } from '../../src/kube/typed-resource.ts'
 import { readYamlDocuments } from '../../src/kube/yaml/yaml.ts'
@@ -22,11 +22,13 @@ import { Revision } from '../../src/platform/installation/revision.ts'
 import { importInstallations } from '../../src/platform/import/import-installations.ts'
 import { archiveDigest } from '../../src/render/source/source-cache.ts'
 import { crds } from '../embedded.ts'
+import { installationCases } from '../installation-cases.ts'
 import { runCommand } from '../platform-cluster.ts'
 import { packed } from '../render/chart-server.ts'
 import { fluxType } from '../render/registry-double.ts'
 import {
   find,
+  markDeploymentReady,
   openOperatorEnvironment,
   type OperatorEnvironment,
   type RunningOperator,
@@ -377,6 +379,25 @@ describe('an Installation of a chart from a registry', () => {
     expect((await client.list(Gadget, { namespace }).catch(() => ({ items: [] }))).items).toEqual([])
     // No garbage collector runs here: what owner references tie to it would go by that.
     expect((await client.list(Revision, { namespace })).items.length).toBeGreaterThan(0)
+  })
+})
+
+describe('on kube-apiserver', () => {
+  /** Its workloads become ready: this server has no controllers. */
+  const eventually = async (assertion: () => Promise<void>): Promise<void> =>
+    await vi.waitFor(
+      async () => {
+        const { client } = environment
+        for (const { metadata, status } of (await client.list(Deployment, { namespace })).items)
+          if (status?.observedGeneration !== metadata.generation)
+            await markDeploymentReady(client, Deployment, at(metadata.name))
+        await assertion()
+      },
+      { timeout: 60_000, interval: 20 },
+    )
+
+  it.each(installationCases)('$title', { timeout: 120_000 }, async ({ expectStory }) => {
+    await expectStory({ client: environment.client, namespace, eventually })
   })
 })
 

@@ -75,22 +75,6 @@ describe('an Installation of manifests', () => {
     expect(await testEnv.client.get(ConfigMap, at('a'))).toMatchObject({ data: { key: 'x' } })
   })
 
-  it('is upgraded: what the new revision leaves out is deleted, but for kept objects; never everything', async () => {
-    const testEnv = await opened()
-    const kept = configMap('kept').replace('name: kept', 'name: kept, annotations: { helm.sh/resource-policy: keep }')
-    await testEnv.create(Installation, manifests(configMap('a') + configMap('b') + kept))
-    await testEnv.settle(60_000)
-    await change(testEnv, { source: { manifests: { text: configMap('a', 'y') } } })
-    await testEnv.settle(60_000)
-    const names = async () =>
-      (await testEnv.client.list(ConfigMap, { namespace: 'default' })).items.map((one) => one.metadata.name)
-    expect(await names()).toEqual(['a', 'kept'])
-    expect((await read(testEnv)).status).toMatchObject({ revision: 2, lastGood: 2 })
-    await change(testEnv, { source: { manifests: { text: '# nothing\n' } } })
-    await testEnv.settle(60_000)
-    expect(await names()).toEqual(['a', 'kept'])
-  })
-
   it('goes back to the last good revision when an upgrade does not become healthy, and tries again, up to a limit', async () => {
     const testEnv = await opened()
     await testEnv.create(
@@ -193,16 +177,6 @@ describe('an Installation of manifests', () => {
     await testEnv.settle(60_000)
     expect(await ready(testEnv, 'other', 'Drifted')).toContain('False AsDeclared')
     expect(await testEnv.client.get(ConfigMap, at('warned'))).toMatchObject({ data: { key: 'x' } })
-  })
-
-  it('never takes an object of another owner', async () => {
-    const testEnv = await opened()
-    await testEnv.create(Installation, manifests(configMap('a', 'first')))
-    await testEnv.settle()
-    await testEnv.create(Installation, manifests(configMap('a', 'second'), {}, 'second'))
-    await testEnv.settle()
-    expect(await ready(testEnv, 'second')).toContain('belongs to default.shop')
-    expect(await testEnv.client.get(ConfigMap, at('a'))).toMatchObject({ data: { key: 'first' } })
   })
 
   it('takes over the objects of the release of Helm that it names, and no others', async () => {
