@@ -165,7 +165,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
-  workloads: ['errors.ts', 'core', 'replay', 'quota'],
+  workloads: ['errors.ts', 'core', 'replay', 'quota', 'configuration'],
   cli: [
     'errors.ts',
     'error-table.ts',
