@@ -13,13 +13,14 @@ import type { EventDraft, Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { runReconcile, type RunReconcile } from '../run/run-reconcile.ts'
-import type { RunObserver } from '../run/run-observer.ts'
+import { noObserver, type RunObserver } from '../run/run-observer.ts'
 import { createEventRecorder } from '../run/event-recorder.ts'
 import { createExecutor, type ExecutorOptions } from '../run/executor.ts'
-import type { Finding } from '../findings/finding.ts'
+import { describeFinding, type Finding } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
 import { createFindingReporter } from '../findings/finding-reporter.ts'
 import type { UnderWay } from '../observability/health.ts'
+import { createCoordinators } from '../coordinators/coordinators.ts'
 import { createHeldTracker } from '../inputs/held-tracker.ts'
 import { createInputTracker } from '../inputs/input-tracker.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
@@ -162,6 +163,26 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     fieldValidation: options.fieldValidation,
     onSent: (changes) => lane.spend(changes),
   })
+  const coordinators = createCoordinators({
+    operator: operator.name,
+    coordinators: operator.coordinators,
+    client,
+    cache,
+    namespaces,
+    clock,
+    config: () => settings,
+    history,
+    log,
+    onBatch: (name, changed, tookMs) => options.metrics?.coordinator(`${operator.name}/${name}`, changed, tookMs),
+    holding: (name, step, work) => (options.observer ?? noObserver).holding(name, step, work),
+    onProblem(name, message) {
+      const at = clock.now()
+      const finding: Finding = { kind: 'coordinator', operator: operator.name, controller: name, key: '', message, at }
+      log({ level: 'error', msg: describeFinding(finding), operator: operator.name, finding: finding.kind })
+      options.metrics?.find(finding)
+      options.onFinding?.(finding)
+    },
+  })
   /** Each controller subscribes to its own inputs, and is notified of every write, by whichever controller. */
   const controllers = operator.controllers.map((controller) => {
     const inputs = createInputTracker({
@@ -198,6 +219,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       config: () => settings,
       live,
       tasks,
+      decisions: coordinators.openReader(controller, (keys, why) => reconciler.onDecided(keys, why)),
       runReconcile: options.run ?? runReconcile,
       observer: options.observer,
       term,
@@ -220,14 +242,15 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await serveWebhooks(options, log)
       // `stop` may have been called meanwhile.
       if (isStopped) return
-      await Promise.all(controllers.map(({ inputs }) => inputs.start()))
+      // Coordinators first: their subscriptions are then served first, and have taken in a change before it enqueues a CR.
+      await Promise.all([coordinators.start(), ...controllers.map(({ inputs }) => inputs.start())])
       if (isStopped) return
       for (const { reconciler } of controllers) reconciler.start()
     },
     async idle() {
       const isBusy = (): boolean => lane.state().waiting + lane.state().running > 0
       const loaded = async (): Promise<void> => {
-        await Promise.all(controllers.map(({ inputs }) => inputs.settled()))
+        await Promise.all([coordinators.settled(), ...controllers.map(({ inputs }) => inputs.settled())])
       }
       do {
         await loaded()
@@ -240,6 +263,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     reconfigure({ config, gates: others }) {
       if (config) {
         settings = operator.config?.read(config) ?? {}
+        coordinators.restart()
         for (const { reconciler } of controllers) reconciler.restart()
       }
       if (others) lane.regate(others)
@@ -249,6 +273,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await lane.leave()
       await reporter.settled()
       await Promise.all(pendingEvents)
+      coordinators.stop()
       for (const { inputs, held, reconciler } of controllers) {
         reconciler.stop()
         inputs.stop()
