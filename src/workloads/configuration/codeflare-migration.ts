@@ -27,10 +27,7 @@ export interface Migration {
 }
 
 /** @param objects of any kinds, in any order; those that hold no configuration are passed over */
-export function migrateCodeflare(
-  objects: readonly JsonObject[],
-  commandLines: readonly CommandLine[] = [],
-): Migration {
+export function migrateCodeflare(objects: readonly JsonObject[], commandLines: readonly CommandLine[] = []): Migration {
   const draft = new SettingsDraft(problemOf)
   const all = objects.map(identityOf)
   const found = all
@@ -63,10 +60,7 @@ function withoutUnneeded(settings: JsonObject): JsonObject {
 /** What is wrong with settings; undefined: nothing. */
 function problemOf(settings: JsonObject): string | undefined {
   try {
-    readConfiguration(
-      [{ source: 'here', value: settings }],
-      [{ name: workloadsName, config: workloadsConfig }],
-    )
+    readConfiguration([{ source: 'here', value: settings }], [{ name: workloadsName, config: workloadsConfig }])
     return undefined
   } catch (error) {
     if (!isMusterError(error)) throw error
@@ -168,7 +162,10 @@ function setPools(draft: SettingsDraft, isOn: boolean, { namespace, title }: Ide
   if (!isOn) return
   const origin = { object: title, field }
   draft.set(inWorkloads('instascale', 'ocmSecretRef'), { namespace, name: ocmSecret }, origin)
-  draft.note(origin, `it is instascale.ocmSecretRef now: check that the Secret ${namespace}/${ocmSecret} has the key token`)
+  draft.note(
+    origin,
+    `it is instascale.ocmSecretRef now: check that the Secret ${namespace}/${ocmSecret} has the key token`,
+  )
 }
 
 function readOldSubtree({ title }: Identity, draft: SettingsDraft): void {
@@ -212,7 +209,9 @@ function yamlOf(text: string): Json | undefined {
 
 function dataOf(object: JsonObject): readonly (readonly [string, string])[] {
   const data = ownMember(object, 'data')
-  return isJsonObject(data) ? Object.entries(data).filter((entry): entry is [string, string] => typeof entry[1] === 'string') : []
+  return isJsonObject(data)
+    ? Object.entries(data).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    : []
 }
 
 interface LegacyContainer {

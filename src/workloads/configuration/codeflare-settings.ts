@@ -38,8 +38,11 @@ const known: KnownFields = {
 
 export function readCodeflareSettings(given: JsonObject, object: string, draft: SettingsDraft): void {
   const fields = new FieldReader(withInlineConfig(given), object, draft.notes)
-  const carry = (from: string, to: readonly string[], read: (value: Json | undefined) => Json | undefined = same): void =>
-    draft.set(to, read(fields.value(from)), { object, field: from })
+  const carry = (
+    from: string,
+    to: readonly string[],
+    read: (value: Json | undefined) => Json | undefined = same,
+  ): void => draft.set(to, read(fields.value(from)), { object, field: from })
   carry('clientConnection.kubeconfig', ['clientConnection', 'kubeconfig'], notEmpty)
   carry('clientConnection.qps', ['clientConnection', 'qps'])
   carry('clientConnection.burst', ['clientConnection', 'burst'])

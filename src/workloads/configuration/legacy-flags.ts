@@ -108,7 +108,11 @@ export const legacyFlags: Readonly<Record<LegacyProgram, Readonly<Record<string,
       'dispatchResourceReservationTimeout',
       'DISPATCH_RESOURCE_RESERVATION_TIMEOUT',
     ),
-    externalDispatch: { type: 'boolean', variable: 'EXTERNAL_DISPATCH', carry: gone('there are no external dispatchers') },
+    externalDispatch: {
+      type: 'boolean',
+      variable: 'EXTERNAL_DISPATCH',
+      carry: gone('there are no external dispatchers'),
+    },
     ...klog,
   },
   instascale: {
