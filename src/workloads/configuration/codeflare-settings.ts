@@ -125,5 +125,6 @@ function notEmpty(value: Json | undefined): Json | undefined {
 }
 
 function notZero(value: Json | undefined): Json | undefined {
-  return value === '0s' ? undefined : value
+  // Go writes the zero value.
+  return typeof value === 'string' && /^0(?:s|ms|m|h)?$/.test(value) ? undefined : value
 }
