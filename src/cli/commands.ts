@@ -104,6 +104,16 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./workloads/queue.ts'),
   },
   {
+    name: 'codeflare',
+    summary: 'run in place of the CodeFlare operator, MCAD or InstaScale, with their flags',
+    load: () => import('./workloads/codeflare.ts'),
+  },
+  {
+    name: 'migrate',
+    summary: 'turn the configuration of MCAD, InstaScale and the CodeFlare operator into one of a manager',
+    load: () => import('./workloads/migrate.ts'),
+  },
+  {
     name: 'operator',
     summary: 'the commands of the operator contract: inputs, outputs, one run on a directory',
     load: () => import('./contract/operator.ts'),

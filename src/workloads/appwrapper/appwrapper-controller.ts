@@ -14,8 +14,9 @@ import { fields } from '../../operator/view/projected-input.ts'
 import { phaseSettings } from '../core/phase-settings.ts'
 import { intentOf, stepPhase } from '../core/phase-machine.ts'
 import { type Life, noPods, type PhaseInput, type PhaseWishes, type PodCounts, type QueueDecision } from '../core/phases.ts'
+import { workloadsConfig, type WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { AppWrapper, type AppWrapperObject } from './appwrapper.ts'
-import { appWrapperConfig, type AppWrapperSettings, faultToleranceOf } from './appwrapper-config.ts'
+import { faultToleranceOf } from './fault-tolerance.ts'
 import { ownManager, uidLabel } from './labels.ts'
 import { type AppWrapperReport, lifeOf, reportOf } from './life-status.ts'
 import {
@@ -30,8 +31,8 @@ import {
 import { wrappedObjects } from './wrapped-objects.ts'
 import { expectedIn, malformation } from './wrapped-pods.ts'
 
-type Context = ReportContext<AppWrapperObject, AppWrapperSettings>
-type ObjectsContext = EmbeddingContext<AppWrapperObject, AppWrapperSettings>
+type Context = ReportContext<AppWrapperObject, WorkloadsSettings>
+type ObjectsContext = EmbeddingContext<AppWrapperObject, WorkloadsSettings>
 
 /** What a reconcile has seen before it wrote. */
 interface Seen {
@@ -47,12 +48,12 @@ const pod = { group: '', version: 'v1', kind: 'Pod' } as const
 
 export function appWrapperController(
   queue: Coordinator<QueueDecision>,
-): Controller<AppWrapperObject, AppWrapperSettings> & NeedsConfig<AppWrapperSettings> {
+): Controller<AppWrapperObject, WorkloadsSettings> & NeedsConfig<WorkloadsSettings> {
   /** By the CR of a reconcile, which is the same object in all of its steps. */
   const seen = new WeakMap<AppWrapperObject, Seen>()
   return defineController({
     for: AppWrapper,
-    config: appWrapperConfig,
+    config: workloadsConfig,
     reads: [fields(Node, [])],
     coordinators: [queue],
     embeds: {
@@ -87,9 +88,9 @@ async function see(context: ObjectsContext, queue: Coordinator<QueueDecision>): 
   const { cr, now, held, view, config } = context
   const decision = context.decision(queue, cr.metadata.uid ?? '')
   const life = lifeOf(cr, now)
-  const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config))
+  const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config.appwrapper))
   const hasPods = life.isDeployed || life.phase === 'Resuming'
-  const pods: PodCounts = hasPods ? countPods(await podsIn(cr, held), sickness(view, config.autopilot)) : noPods
+  const pods: PodCounts = hasPods ? countPods(await podsIn(cr, held), sickness(view, config.appwrapper.autopilot)) : noPods
   let expected = 0
   let problem: CreationProblem | undefined
   try {
@@ -126,7 +127,7 @@ function objectsFor(
   // Nothing is created unless all of it can be.
   if (problem || cr.spec.components?.some((component) => malformation(component) !== undefined)) return undefined
   try {
-    const objects = wrappedObjects(cr, config)
+    const objects = wrappedObjects(cr, config.appwrapper)
     return {
       ...setOf(cr),
       missing: intent.what === 'watch' ? 'report' : 'create',
@@ -174,7 +175,7 @@ function removal(cr: AppWrapperObject, isForced: boolean, pods: PodCounts): NonN
 
 async function removed(context: ObjectsContext): Promise<EmbeddedSet> {
   const { cr, now, config, held } = context
-  const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config))
+  const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config.appwrapper))
   const since = parseTime(cr.metadata.deletionTimestamp ?? '') ?? now
   const pods = countPods(await podsIn(cr, held), () => undefined)
   return { ...setOf(cr), phases: [], prune: removal(cr, now >= since + settings.forcefulDeletionGraceMs, pods) }

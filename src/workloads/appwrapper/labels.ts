@@ -11,9 +11,5 @@ export const legacyObjectLabel = 'resourceName'
 /** Who created the AppWrapper. */
 export const userLabel: string = `${appWrapperGroup}/user`
 export const userIdLabel: string = `${appWrapperGroup}/userid`
-/** The queue that it waits in. */
-export const queueLabel = 'kueue.x-k8s.io/queue-name'
 /** `spec.managedBy` of those that this operator reconciles; so does an absent one. */
 export const ownManager: string = `${appWrapperGroup}/appwrapper-controller`
-
-export const operatorName = 'workloads'

@@ -3,7 +3,7 @@ import { Job } from '../../kube/kinds.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { openTestEnvironment, type TestEnvironment } from '../../manager/testing/test-environment.ts'
 import { AppWrapper } from './appwrapper.ts'
-import { appWrapperOperator } from './operator.ts'
+import { workloadsOperator } from '../workloads-operator.ts'
 
 const at = (name: string) => ({ name, namespace: 'default' })
 const job = (name: string, cpu: string, parallelism = 1): UntypedObject => ({
@@ -29,7 +29,7 @@ const wrapper = (name: string, ...templates: readonly UntypedObject[]): UntypedO
 })
 
 async function opened(): Promise<TestEnvironment> {
-  const environment = await openTestEnvironment(appWrapperOperator(), { workloads: true })
+  const environment = await openTestEnvironment(workloadsOperator, { workloads: true })
   onTestFinished(() => environment.close())
   return environment
 }

@@ -11,7 +11,7 @@ import { neededFields } from '../../operator/embedded/needed-fields.ts'
 import type { View } from '../../operator/view/view.ts'
 import type { PodCounts, WrappedState } from '../core/phases.ts'
 import type { AppWrapperComponent, AppWrapperObject } from './appwrapper.ts'
-import type { AutopilotSettings } from './appwrapper-config.ts'
+import type { AutopilotSettings } from '../configuration/appwrapper-section.ts'
 import { malformation } from './wrapped-pods.ts'
 
 /** Of each pod: how it is doing, where it runs, and what it uses there. */
@@ -168,7 +168,7 @@ export function sickness(view: View, autopilot: AutopilotSettings): (pod: Untype
     const used = evicting.filter(({ resource }) => (requests.get(resource) ?? 0) > 0)
     if (used.length === 0) return undefined
     const labels = view.get(Node, { name: spec.nodeName })?.metadata.labels
-    const sick = used.find(({ key, value }) => labels?.[key] === value)
-    return sick && `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value}.`
+    const sick = used.find(({ key, value = '' }) => labels?.[key] === value)
+    return sick && `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value ?? ''}.`
   }
 }

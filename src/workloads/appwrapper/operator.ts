@@ -1,16 +1,10 @@
-/** The operator of AppWrappers. */
-import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { appWrapperConfig } from './appwrapper-config.ts'
+/** The parts of the workloads operator that are about AppWrappers. */
+import type { NeedsConfig } from '../../operator/config.ts'
+import type { Controller } from '../../operator/controller.ts'
+import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
+import type { AppWrapperObject } from './appwrapper.ts'
 import { appWrapperController } from './appwrapper-controller.ts'
-import { appWrapperConversion } from './conversion.ts'
-import { operatorName } from './labels.ts'
 import { queueCoordinator } from './queue-coordinator.ts'
 
-export function appWrapperOperator(): Operator {
-  return defineOperator({
-    name: operatorName,
-    config: appWrapperConfig,
-    controllers: [appWrapperController(queueCoordinator())],
-    conversions: [appWrapperConversion],
-  })
-}
+export const appWrappers: Controller<AppWrapperObject, WorkloadsSettings> & NeedsConfig<WorkloadsSettings> =
+  appWrapperController(queueCoordinator())

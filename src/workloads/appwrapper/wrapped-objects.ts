@@ -14,7 +14,7 @@ import { withPodTemplate } from '../core/pod-path.ts'
 import { pathOf, templateOf } from '../core/pod-sets.ts'
 import { workloadErrors } from '../errors.ts'
 import type { AppWrapperObject, PodSetInfo } from './appwrapper.ts'
-import type { AutopilotSettings, ResourceTaint } from './appwrapper-config.ts'
+import type { AutopilotSettings, ResourceTaint } from '../configuration/appwrapper-section.ts'
 import { legacyNameLabel, legacyObjectLabel, nameLabel, uidLabel } from './labels.ts'
 import { type ComponentPods, podSetsIn } from './wrapped-pods.ts'
 
@@ -152,7 +152,7 @@ function withAntiAffinity(affinity: JsonObject, taints: readonly ResourceTaint[]
 
 function expressionsOf(taints: readonly ResourceTaint[]): readonly JsonObject[] {
   const values = Map.groupBy(taints, ({ key }) => key)
-  return [...values].map(([key, same]) => ({ key, operator: 'NotIn', values: same.map(({ value }) => value) }))
+  return [...values].map(([key, same]) => ({ key, operator: 'NotIn', values: same.map(({ value = '' }) => value) }))
 }
 
 function memberOf(object: JsonObject, name: string): JsonObject {
