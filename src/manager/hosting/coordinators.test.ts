@@ -268,7 +268,7 @@ describe('a coordinator in a manager', () => {
     await client.create(Secret, secret('one'))
     await client.create(Secret, secret('two'))
     const onePier = pier('p', 1)
-    await client.create(ConfigMap, { ...onePier, data: { key: 'one' } } as UntypedObject)
+    await client.create(ConfigMap, { ...onePier, data: { key: 'one' } })
     await rest()
     expect(taken.toSorted()).toEqual(['ConfigMap p came', 'Secret one came'])
     taken.length = 0

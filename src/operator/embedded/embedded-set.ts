@@ -101,20 +101,22 @@ export interface EmbeddedObject {
   readonly object: UntypedObject
   /**
    * - `apply`: kept as it is embedded.
-   * - `create-only`: created once, never changed.
+   * - `create`: created once by this holder, never changed. An object that is there without its mark, even since a moment ago
+   *   or with its label, is a conflict that names the owner; it is never taken over, and `adopts` is not asked.
+   * - `create-only`: created once, never changed; an object of another owner is left alone instead.
    * - `update-only`: kept as it is embedded, if it exists; never created.
    * - `recreate`: deleted and created again instead of being changed, such as a Job.
    * - `ignore`: never written; it still counts as embedded, and is not pruned.
    *
    * @default "apply"
    */
-  readonly policy?: 'apply' | 'create-only' | 'update-only' | 'recreate' | 'ignore' | undefined
+  readonly policy?: 'apply' | 'create' | 'create-only' | 'update-only' | 'recreate' | 'ignore' | undefined
   /**
    * Fields that are left to another manager that has taken them, as JSON pointers in which `*` is any member or item:
    * `/spec/replicas`, `/spec/template/spec/containers/web/resources`. @default none
    */
   readonly yields?: readonly string[] | undefined
-  /** Whether an object without our label is taken over. @default never */
+  /** Whether an object without our label is taken over; not with the policy `create`. @default never */
   readonly adopts?: ((live: UntypedObject) => boolean) | undefined
   /** @default by the rules of its kind */
   readonly health?: ((object: UntypedObject, now: number) => Health) | undefined
