@@ -105,7 +105,7 @@ async function listed(
 ): Promise<readonly JsonObject[]> {
   try {
     const { items } = await client.list(resource, { signal })
-    return items.map((item) => ({ ...asJson(item), apiVersion: item.apiVersion, kind: resource.kind }))
+    return items.map((item) => asJson(item))
   } catch (error) {
     if (isMusterError(error, clientErrors.NotFound) || isMusterError(error, clientErrors.KindNotServed)) return []
     throw error

@@ -7,7 +7,7 @@ import { FieldReader, type KnownFields } from '../../platform/import/field-reade
 import { appWrapperField } from './appwrapper-section.ts'
 import { instascaleField } from './instascale-section.ts'
 import { mcadField } from './mcad-section.ts'
-import { durationSetting, inWorkloads, type SettingOrigin, SettingsDraft } from './settings-draft.ts'
+import { durationSetting, inWorkloads, type SettingOrigin, type SettingsDraft } from './settings-draft.ts'
 
 /** The names of the ConfigMaps. */
 export const codeflareConfigMap = 'codeflare-operator-config'
