@@ -37,7 +37,7 @@ interface QuestionFlags {
   readonly output?: string
 }
 
-export interface Question {
+interface QueueQuestion {
   readonly verb: 'list' | 'explain' | 'what-if'
   /** The name for `explain`, the file for `what-if`. */
   readonly subject: string | undefined
@@ -48,7 +48,7 @@ export interface Question {
 }
 
 /** Resolves to the exit code: 1 if the AppWrapper in question does not start. */
-export async function answerQuestion({ verb, subject, flags, out, err, signal }: Question): Promise<number> {
+export async function answerQuestion({ verb, subject, flags, out, err, signal }: QueueQuestion): Promise<number> {
   if ((verb === 'list') !== (subject === undefined))
     throw new MusterError(flagErrors.InvalidFlag, 'queue takes list, explain NAME, what-if FILE or replay TRACE.')
   const format = readOutputFormat(flags.output)

@@ -20,7 +20,7 @@ import type { QueueDecision } from '../core/phases.ts'
 import type { QuotaProblem } from '../quota/quota-problem.ts'
 import { createQuotaTracker, type QuotaTracker } from '../quota/quota-tracker.ts'
 
-export interface ForecastSituation {
+interface ForecastSituation {
   readonly objects: readonly ForecastObject[]
   readonly settings: WorkloadsSettings
   readonly now: number

@@ -17,7 +17,7 @@ import {
   readPriorityClass,
   type StopPolicy,
 } from './kueue-objects.ts'
-import { byAge } from './object-fields.ts'
+import { oldestFirst } from './object-fields.ts'
 import { defaultPolicies, type QuotaGroup, type QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 import { readResourceFlavor, type ResourceFlavorQuota } from './resource-flavor.ts'
@@ -30,7 +30,7 @@ export interface KueueForest {
   readonly priorities: ReadonlyMap<string, number>
 }
 
-export interface KueueQueue {
+interface KueueQueue {
   readonly pool: string
   readonly namespaces: LabelSelector
   readonly stop: StopPolicy
@@ -93,7 +93,7 @@ export function readKueue(objects: KueueObjects, problems: QuotaProblem[]): Kueu
 /** An object that is given in two versions counts once. Sorted by age, then by name. */
 function unique(objects: readonly KubeObject[]): readonly KubeObject[] {
   const byName = new Map<string, KubeObject>()
-  for (const object of byAge(objects)) {
+  for (const object of oldestFirst(objects)) {
     const { namespace = '', name = '' } = object.metadata
     const known = byName.get(`${namespace}/${name}`)
     if (!known || known.apiVersion < object.apiVersion) byName.set(`${namespace}/${name}`, object)

@@ -32,7 +32,7 @@ export interface KueueGroup {
   readonly flavors: readonly KueueFlavor[]
 }
 
-export interface KueueFlavor {
+interface KueueFlavor {
   readonly name: string
   readonly limits: ReadonlyMap<string, QuotaLimit>
   readonly fields: ObjectFields

@@ -38,7 +38,7 @@ export interface QuotaOptions {
 }
 
 /** What the charge of a workload depends on. */
-export interface ChargedWorkload {
+interface ChargedWorkload {
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
   readonly namespaceLabels: Readonly<Record<string, string>>

@@ -25,7 +25,7 @@ export interface QuotaGroup {
   readonly flavors: readonly QuotaFlavor[]
 }
 
-export interface QuotaFlavor {
+interface QuotaFlavor {
   /** Empty for quota that does not distinguish nodes. */
   readonly name: string
   readonly limits: ReadonlyMap<string, QuotaLimit>

@@ -7,11 +7,11 @@
  */
 import type { KubeObject } from '../../kube/object.ts'
 import type { QuotaLimit } from '../core/quota-tree.ts'
-import { byAge, type ObjectFields, specOf } from './object-fields.ts'
+import { oldestFirst, type ObjectFields, specOf } from './object-fields.ts'
 import { defaultPolicies, type QuotaPolicies, type QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 
-export const treeLabel = 'tree'
+const treeLabel = 'tree'
 
 /** The node that a workload is charged to in a tree that it does not name. */
 export const defaultNode = 'default'
@@ -38,7 +38,7 @@ export function readSubtrees(
   problems: QuotaProblem[],
 ): SubtreeForest {
   const trees = new Map<string, Map<string, SubtreeNode>>()
-  for (const object of byAge(objects)) {
+  for (const object of oldestFirst(objects)) {
     const tree = object.metadata.labels?.[treeLabel]
     const spec = specOf(object, problems)
     if (!tree) spec.report('', 'MissingTree', 'the object has no label "tree": its nodes belong to no tree')
