@@ -14,7 +14,7 @@ import {
   isChangeOf,
 } from '../../operator/coordinator/coordinator.ts'
 import { fields } from '../../operator/view/projected-input.ts'
-import { createAdmissionQueue, type WaitReason } from '../core/admission-queue.ts'
+import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable, type PodGroup } from '../core/node-table.ts'
 import type { QueueDecision } from '../core/phases.ts'
 import { AppWrapper, type AppWrapperObject } from './appwrapper.ts'
@@ -38,11 +38,12 @@ interface Entry {
   readonly labels: AppWrapperObject['metadata']['labels']
   /** Pods of all groups. */
   readonly count: number
-  /** `started`: decided, and the status does not say it yet. `invalid`: its pods cannot be worked out. */
+  /** `started`: decided, and the status does not say it yet. `invalid`: its pods cannot be worked out: it starts, and fails. */
   state: 'waiting' | 'started' | 'running' | 'invalid'
-  problem?: string
   /** Its pods are on the nodes: they count themselves. */
   isSettled: boolean
+  /** The status says that it was dispatched. */
+  isOver: boolean
 }
 
 interface QueueState {
@@ -106,7 +107,8 @@ function takeAppWrapper(state: QueueState, { object, before }: CoordinatorChange
   }
   const isSame = known?.spec === object.spec && known.labels === object.metadata.labels
   if (known && wanted === 'running') {
-    known.state = known.state === 'invalid' ? 'invalid' : 'running'
+    known.isOver = true
+    if (known.state !== 'invalid') known.state = 'running'
     end(state, uid)
     settle(state, uid, known)
     return
@@ -132,13 +134,12 @@ function enter(state: QueueState, object: AppWrapperObject, wanted: 'waiting' | 
   let groups: readonly PodGroup[]
   try {
     groups = demandIn(object)
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
-    state.entries.set(uid, { spec, labels, count: 0, state: 'invalid', problem, isSettled: true })
+  } catch {
+    state.entries.set(uid, { spec, labels, count: 0, state: 'invalid', isSettled: true, isOver: wanted === 'running' })
     return
   }
   const count = groups.reduce((sum, group) => sum + group.count, 0)
-  const entry: Entry = { spec, labels, count, state: wanted, isSettled: false }
+  const entry: Entry = { spec, labels, count, state: wanted, isSettled: false, isOver: wanted === 'running' }
   state.entries.set(uid, entry)
   const { priority = 0, prioritySlope = 0 } = spec.scheduling ?? {}
   const workload = {
@@ -236,16 +237,13 @@ function decide(state: QueueState, now: number): DecisionBatch<QueueDecision> {
     note(workload.id, { what: 'start' })
   }
   for (const [uid, entry] of entries) {
-    if (entry.state !== 'waiting' && entry.state !== 'invalid') continue
-    const reason = entry.state === 'invalid' ? undefined : queue.explain(uid)
-    const kind = entry.state === 'invalid' ? 'InvalidPodSets' : (reason?.kind ?? 'Queued')
     const before = decided.get(uid)
+    if (entry.state === 'invalid' && !entry.isOver && before?.what !== 'start') note(uid, { what: 'start' })
+    if (entry.state !== 'waiting') continue
+    const reason = queue.explain(uid)
+    const kind = reason?.kind ?? 'Queued'
     if (before?.what === 'wait' && before.reason === kind) continue
-    note(uid, { what: 'wait', reason: kind, message: messageOf(reason, entry) })
+    note(uid, { what: 'wait', reason: kind, message: reason ? waitingText(reason) : 'It is next.' })
   }
   return { decisions: changed }
-}
-
-function messageOf(reason: WaitReason | undefined, { problem }: Entry): string {
-  return problem ?? (reason ? waitingText(reason) : 'It is next.')
 }
