@@ -100,7 +100,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'queue',
-    summary: 'replay a trace of workloads: who waits for how long, with which quota and nodes',
+    summary: 'say why AppWrappers wait, whether one would start; replay a trace of workloads',
     load: () => import('./workloads/queue.ts'),
   },
   {

@@ -18,7 +18,7 @@ import { connectionFlags, connectionOptions } from '../command/connection-flags.
 import { isolateControl } from '../terminal/control-characters.ts'
 
 const command: Command = defineCommand({
-  usage: 'codeflare [FILE…|-] [--mcad FLAGS] [--instascale FLAGS]',
+  usage: 'codeflare [FILE…|-]',
   details: `Prints the configuration of a manager, for muster run --file, from what MCAD, InstaScale and the CodeFlare operator were
 configured with: MCADs and InstaScales (codeflare.codeflare.dev), the ConfigMaps codeflare-operator-config,
 appwrapper-operator-config and instascale-config, and flags and environment of their Deployments. They are read from files, folders
@@ -26,8 +26,8 @@ or standard input; without any, from the cluster. What could not be carried over
 Nothing is written to a cluster.`,
   flags: {
     ...connectionFlags,
-    mcad: { type: 'string', value: 'FLAGS', help: 'flags of MCAD, such as "--backofftime 30 --quotaEnabled"' },
-    instascale: { type: 'string', value: 'FLAGS', help: 'flags of InstaScale' },
+    mcad: { type: 'string', value: 'FLAGS', help: 'flags of MCAD: --mcad="--backofftime 30 --quotaEnabled"' },
+    instascale: { type: 'string', value: 'FLAGS', help: 'flags of InstaScale, in the same way' },
   },
   async run({ flags, positionals: [from, ...places], out, err, signal }) {
     if (from !== 'codeflare')
@@ -105,7 +105,7 @@ async function listed(
 ): Promise<readonly JsonObject[]> {
   try {
     const { items } = await client.list(resource, { signal })
-    return items.map((item) => ({ ...asJson(item), apiVersion: item.apiVersion, kind: resource.kind }))
+    return items.map((item) => asJson(item))
   } catch (error) {
     if (isMusterError(error, clientErrors.NotFound) || isMusterError(error, clientErrors.KindNotServed)) return []
     throw error

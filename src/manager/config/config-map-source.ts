@@ -115,12 +115,12 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
   }
 }
 
-function onlyValue(title: string, data: Readonly<Record<string, string>>, key: string): string {
+function onlyValue(title: string, data: Readonly<Record<string, string>>, usual: string): string {
   const [first, ...more] = Object.entries(data)
   if (first && more.length === 0) return first[1]
   const found = first ? `the keys ${Object.keys(data).join(', ')}` : 'no key'
   throw new MusterError(
     managerErrors.InvalidConfiguration,
-    `${title} has ${found}: it must have one, such as "${key}".`,
+    `${title} has ${found}: it must have one, such as "${usual}".`,
   )
 }

@@ -8,12 +8,24 @@ import { parseTime } from '../../kube/units/duration.ts'
 import { type Controller, defineController, type ReportContext } from '../../operator/controller.ts'
 import type { Coordinator } from '../../operator/coordinator/coordinator.ts'
 import type { NeedsConfig } from '../../operator/config.ts'
-import type { EmbeddedObject, EmbeddedReport, EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embedded-set.ts'
+import type {
+  EmbeddedObject,
+  EmbeddedReport,
+  EmbeddedSet,
+  EmbeddingContext,
+} from '../../operator/embedded/embedded-set.ts'
 import { failureOf, isAuthFailure } from '../../operator/failure.ts'
 import { fields } from '../../operator/view/projected-input.ts'
 import { phaseSettings } from '../core/phase-settings.ts'
 import { intentOf, stepPhase } from '../core/phase-machine.ts'
-import { type Life, noPods, type PhaseInput, type PhaseWishes, type PodCounts, type QueueDecision } from '../core/phases.ts'
+import {
+  type Life,
+  noPods,
+  type PhaseInput,
+  type PhaseWishes,
+  type PodCounts,
+  type QueueDecision,
+} from '../core/phases.ts'
 import { workloadsConfig, type WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { AppWrapper, type AppWrapperObject } from './appwrapper.ts'
 import { faultToleranceOf } from './fault-tolerance.ts'
@@ -90,7 +102,9 @@ async function see(context: ObjectsContext, queue: Coordinator<QueueDecision>): 
   const life = lifeOf(cr, now)
   const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config.appwrapper))
   const hasPods = life.isDeployed || life.phase === 'Resuming'
-  const pods: PodCounts = hasPods ? countPods(await podsIn(cr, held), sickness(view, config.appwrapper.autopilot)) : noPods
+  const pods: PodCounts = hasPods
+    ? countPods(await podsIn(cr, held), sickness(view, config.appwrapper.autopilot))
+    : noPods
   let expected = 0
   let problem: CreationProblem | undefined
   try {
@@ -231,4 +245,3 @@ const ownConditions: ReadonlySet<string> = new Set([
   'Unhealthy',
   'DeletingResources',
 ])
-

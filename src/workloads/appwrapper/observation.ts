@@ -169,6 +169,9 @@ export function sickness(view: View, autopilot: AutopilotSettings): (pod: Untype
     if (used.length === 0) return undefined
     const labels = view.get(Node, { name: spec.nodeName })?.metadata.labels
     const sick = used.find(({ key, value = '' }) => labels?.[key] === value)
-    return sick && `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value ?? ''}.`
+    return (
+      sick &&
+      `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value ?? ''}.`
+    )
   }
 }

@@ -7,7 +7,7 @@ import { FieldReader, type KnownFields } from '../../platform/import/field-reade
 import { appWrapperField } from './appwrapper-section.ts'
 import { instascaleField } from './instascale-section.ts'
 import { mcadField } from './mcad-section.ts'
-import { durationSetting, inWorkloads, type SettingOrigin, SettingsDraft } from './settings-draft.ts'
+import { durationSetting, inWorkloads, type SettingOrigin, type SettingsDraft } from './settings-draft.ts'
 
 /** The names of the ConfigMaps. */
 export const codeflareConfigMap = 'codeflare-operator-config'
@@ -125,5 +125,6 @@ function notEmpty(value: Json | undefined): Json | undefined {
 }
 
 function notZero(value: Json | undefined): Json | undefined {
-  return value === '0s' ? undefined : value
+  // Go writes the zero value.
+  return typeof value === 'string' && /^0(?:s|ms|m|h)?$/.test(value) ? undefined : value
 }

@@ -2,10 +2,9 @@
  * A configuration of the manager that is put together from settings of other programs. It remembers where each value is from; what
  * could not be carried over is noted with the reason.
  */
-import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { equalJson } from '../../kube/json.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
-import { formatDuration, parseDuration } from '../../kube/units/duration.ts'
+import { formatDuration } from '../../kube/units/duration.ts'
 import type { ImportNote } from '../../platform/import/field-reader.ts'
 import { workloadsName } from './workloads-config.ts'
 
@@ -77,15 +76,10 @@ export class SettingsDraft {
   }
 }
 
-/** A duration of Go in JSON: text, or nanoseconds. Anything else is returned as it is, for the validation to name it. */
+/** A duration of Go in JSON: text, or nanoseconds. What is neither is returned as it is, for the validation to name it. */
 export function durationSetting(value: Json | undefined): Json | undefined {
-  try {
-    if (typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value)))
-      return shortDuration(formatDuration(BigInt(value)))
-    if (typeof value === 'string') return shortDuration(formatDuration(parseDuration(value)))
-  } catch {
-    // The validation names it.
-  }
+  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value)))
+    return shortDuration(formatDuration(BigInt(value)))
   return value
 }
 
