@@ -10,6 +10,6 @@ export const workloadsOperator: Operator = defineOperator({
   name: workloadsName,
   controllers: [appWrappers, subtreeController],
   conversions: [appWrapperConversion],
-  webhooks: [appWrapperWebhook({ defaultQueueName: '' })],
+  webhooks: [appWrapperWebhook({ defaultQueueName: '', checksAccess: true })],
   config: workloadsConfig,
 })

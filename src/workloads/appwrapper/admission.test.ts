@@ -1,19 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { components, deployment, job } from '../../../test/appwrapper-environment.ts'
 import type { JsonObject } from '../../kube/json.ts'
+import { builtinResource } from '../../kube/builtin.ts'
 import { asObject } from '../../kube/json-object.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Admission } from '../../operator/kind/webhook.ts'
-import { type AccessQuestion, appWrapperWebhook, labelValue } from './admission.ts'
+import type { AccessAttributes, Admission } from '../../operator/kind/webhook.ts'
+import { appWrapperWebhook, labelValue } from './admission.ts'
 
-const asked: AccessQuestion[] = []
-const webhook = appWrapperWebhook({
-  defaultQueueName: 'team',
-  may: async (_admission, question) => {
-    asked.push(question)
-    return question.resource !== 'secrets'
-  },
-})
+const asked: AccessAttributes[] = []
+const webhook = appWrapperWebhook({ defaultQueueName: 'team', checksAccess: true })
 
 function request(spec: JsonObject, old?: JsonObject, metadata: JsonObject = {}): Admission<KubeObject> {
   const object = (content: JsonObject) =>
@@ -33,6 +28,11 @@ function request(spec: JsonObject, old?: JsonObject, metadata: JsonObject = {}):
     user: { username: 'ada@example.com', uid: '1:2', groups: [], extra: new Map() },
     dryRun: false,
     now: 0,
+    may: async (attributes) => {
+      asked.push(attributes)
+      return attributes.kind.kind !== 'Secret'
+    },
+    resourceOf: async (kind) => builtinResource(kind),
   }
 }
 
@@ -65,10 +65,10 @@ describe('admission of AppWrappers', () => {
   it('asks for each component whether the user may create it', async () => {
     asked.length = 0
     expect(await refused(components(job('a', 1), deployment('b', 1)))).toEqual([])
-    const question = { verb: 'create', version: 'v1', namespace: 'shop' }
-    expect(asked).toEqual([
-      { ...question, group: 'batch', resource: 'jobs' },
-      { ...question, group: 'apps', resource: 'deployments' },
+    const question = { verb: 'create', namespace: 'shop' }
+    expect(asked).toMatchObject([
+      { ...question, kind: { group: 'batch', plural: 'jobs' } },
+      { ...question, kind: { group: 'apps', plural: 'deployments' } },
     ])
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } }
     expect(await refused(components(job('a', 1), secret))).toEqual([
@@ -76,7 +76,7 @@ describe('admission of AppWrappers', () => {
     ])
     const unknown = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 't' } }
     await refused(components(job('a', 1), unknown))
-    expect(asked.at(-1)).toEqual({ ...question, group: 'example.com', resource: '*' })
+    expect(asked.at(-1)).toMatchObject({ ...question, kind: { group: 'example.com', plural: '*' } })
   })
 
   it('refuses what cannot be wrapped', async () => {

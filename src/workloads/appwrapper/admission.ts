@@ -4,8 +4,7 @@
  */
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
 import { asJson, asObject } from '../../kube/json-object.ts'
-import { builtinResource } from '../../kube/builtin.ts'
-import { type GroupVersionKind, kindOf } from '../../kube/kind.ts'
+import { kindOf, type Resource } from '../../kube/kind.ts'
 import { Pod } from '../../kube/kinds.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Cause, forbiddenValue, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
@@ -20,22 +19,11 @@ import { AppWrapper, type AppWrapperComponent, type AppWrapperObject, isAppWrapp
 import { userIdLabel, userLabel } from './labels.ts'
 import { malformation } from './wrapped-pods.ts'
 
-/** A question to the access review of the cluster. */
-export interface AccessQuestion {
-  readonly verb: string
-  readonly group: string
-  readonly version: string
-  readonly resource: string
-  readonly namespace: string | undefined
-}
-
 export interface AdmissionRules {
-  /** Whether the user of the request may do this. Undefined: it is not asked. */
-  readonly may?: ((admission: Admission<AppWrapperObject>, question: AccessQuestion) => Promise<boolean>) | undefined
-  /** The plural of a kind; undefined if it is not known. */
-  readonly resourceOf?: ((kind: GroupVersionKind) => Promise<string | undefined>) | undefined
   /** The queue of AppWrappers that name none; empty: none. */
   readonly defaultQueueName: string
+  /** Users wrap only what they may create themselves. */
+  readonly checksAccess: boolean
 }
 
 /** As many as the queue judges together. */
@@ -46,6 +34,7 @@ export function appWrapperWebhook(rules: AdmissionRules): Webhook {
     for: AppWrapper,
     name: 'appwrappers',
     operations: ['CREATE', 'UPDATE'],
+    access: rules.checksAccess,
     mutate: (admission) => (admission.operation === 'CREATE' ? withDefaults(admission, rules) : undefined),
     async validate(admission) {
       const { object, old } = admission
@@ -124,18 +113,17 @@ async function creationProblems(
 }
 
 async function accessProblem(
-  admission: Admission<AppWrapperObject>,
-  { may, resourceOf }: AdmissionRules,
+  { namespace, user, may, resourceOf }: Admission<AppWrapperObject>,
+  { checksAccess }: AdmissionRules,
   template: UntypedObject,
   field: string,
 ): Promise<Cause | undefined> {
-  if (!may) return undefined
+  if (!checksAccess) return undefined
   const kind = kindOf(template)
-  const resource = (await resourceOf?.(kind)) ?? builtinResource(kind)?.plural ?? '*'
-  const { group, version } = kind
-  const { namespace, user } = admission
-  if (await may(admission, { verb: 'create', group, version, resource, namespace })) return undefined
-  const detail = `User ${user.username} is not authorized to create ${resource} in ${namespace ?? ''}`
+  // A kind that is not served may be so later: the user has to have the right to create any.
+  const resource: Resource = (await resourceOf(kind)) ?? { ...kind, plural: '*', namespaced: true }
+  if (await may({ verb: 'create', kind: resource, namespace })) return undefined
+  const detail = `User ${user.username} is not authorized to create ${resource.plural} in ${namespace ?? ''}`
   return forbiddenValue(`${field}.template`, detail)
 }
 

@@ -1,7 +1,7 @@
 /** ClusterQueues, LocalQueues, Cohorts and WorkloadPriorityClasses of Kueue, field by field. */
 import type { KubeObject } from '../../kube/object.ts'
 import { type LabelSelector, labelsOf, nothing } from '../../kube/selector/selector.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
+import type { QuotaLimit } from '../core/quota-node.ts'
 import { type ObjectFields, specOf, wholeOf } from './object-fields.ts'
 import { defaultPolicies, type QuotaPolicies } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'

@@ -3,7 +3,7 @@
  * QuotaSubtree, a ClusterQueue or a Cohort.
  */
 import type { NodeLabels, NodeTaint } from './resource-flavor.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
+import type { QuotaLimit } from '../core/quota-node.ts'
 
 export interface QuotaPool {
   /** Unique in the forest: `tree/quota_context/gold`, `queue/team-a`, `cohort/all`. */

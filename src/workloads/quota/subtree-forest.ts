@@ -6,7 +6,7 @@
  * is broken is left out with all below it, and said so: a workload that names it waits.
  */
 import type { KubeObject } from '../../kube/object.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
+import type { QuotaLimit } from '../core/quota-node.ts'
 import { byAge, type ObjectFields, specOf } from './object-fields.ts'
 import { defaultPolicies, type QuotaPolicies, type QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
