@@ -137,7 +137,9 @@ export {
   lostInRoundTrip,
 } from './kind/conversion.ts'
 export {
+  type AccessAttributes,
   type Admission,
+  type AdmissionAccess,
   type AdmissionOperation,
   type AdmissionUser,
   type AdmissionVerdict,

@@ -8,10 +8,6 @@ import { formatDuration, formatTime, parseTime } from '../../kube/units/duration
 import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { type AppWrapperObject, isAppWrapper } from '../../workloads/appwrapper/appwrapper.ts'
-  workloadsConfig,
-  workloadsName,
-  type WorkloadsSettings,
-} from '../../workloads/configuration/workloads-config.ts'
 import {
   forecastQueue,
   type QueueEntry,

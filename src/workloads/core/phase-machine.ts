@@ -262,9 +262,11 @@ function countPods(life: Life, { pods, wishes, now }: PhaseInput): Life {
   const isReady = enough(pods, needed)
   if (life.pods?.areReady === isReady) return life
   const message = isReady
-    ? `${countOf(needed)} of ${needed} run or have succeeded.`
+    ? `${countOf(needed)} run or have succeeded, as many as are needed.`
     : `Fewer pods than the ${needed} that are needed run or have succeeded.`
-  return { ...life, pods: { areReady: isReady, since: now, message } }
+  // Those that were never ready are late since it was deployed.
+  const since = isReady || life.pods ? now : (life.deployedAt ?? now)
+  return { ...life, pods: { areReady: isReady, since, message } }
 }
 
 function enough({ running: run, succeeded }: PodCounts, needed: number): boolean {
