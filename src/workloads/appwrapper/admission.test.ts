@@ -94,10 +94,19 @@ describe('admission of AppWrappers', () => {
       [{}, /Invalid value: 0/],
     ]
     for (const [spec, expected] of cases) expect((await refused(spec)).join('\n')).toMatch(expected)
-    const declared = (podSets: readonly JsonObject[]): JsonObject => ({ components: [{ template: job('a', 2), podSets }] })
+    const declared = (podSets: readonly JsonObject[]): JsonObject => ({
+      components: [{ template: job('a', 2), podSets }],
+    })
     const path = 'template.spec.template'
     expect(await refused(declared([{ path, replicas: 2 }]))).toEqual([])
-    for (const podSets of [[{ path }], [{ path, replicas: 2 }, { path, replicas: 2 }], [{ path: 'spec', replicas: 2 }]])
+    for (const podSets of [
+      [{ path }],
+      [
+        { path, replicas: 2 },
+        { path, replicas: 2 },
+      ],
+      [{ path: 'spec', replicas: 2 }],
+    ])
       expect(await refused(declared(podSets))).not.toEqual([])
   })
 

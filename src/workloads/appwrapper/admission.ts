@@ -93,7 +93,8 @@ async function creationProblems(
       continue
     }
     const template = asObject(component.template!)
-    if (isAppWrapper(template)) causes.push(forbiddenValue(`${field}.template`, 'an AppWrapper cannot wrap another one'))
+    if (isAppWrapper(template))
+      causes.push(forbiddenValue(`${field}.template`, 'an AppWrapper cannot wrap another one'))
     const { namespace } = template.metadata
     if (namespace !== undefined && namespace !== '' && namespace !== admission.namespace) {
       const detail = 'must be the namespace of the AppWrapper'

@@ -19,7 +19,12 @@ const some = (model: Record<string, fc.Arbitrary<unknown>>, requiredKeys: string
 /** Objects without members are not told apart from absent ones. */
 const filled = (arbitrary: fc.Arbitrary<JsonObject>) => arbitrary.filter((object) => Object.keys(object).length > 0)
 
-const template = fc.record({ apiVersion: fc.constant('v1'), kind: word, metadata: fc.record({ name: word }), spec: texts })
+const template = fc.record({
+  apiVersion: fc.constant('v1'),
+  kind: word,
+  metadata: fc.record({ name: word }),
+  spec: texts,
+})
 const requested = some({ replicas: fc.nat(), requests: texts, limits: texts }, ['replicas', 'requests'])
 const requeuing = some({
   timeInSeconds: whole,
@@ -61,7 +66,9 @@ const newSpec = some({
   suspend: fc.boolean(),
   managedBy: word,
   lifeCycle: fc.constantFrom('Reset', 'Requeue'),
-  scheduling: filled(some({ priority: whole, prioritySlope: whole, service: texts, selector: texts, ...schedulingSpec })),
+  scheduling: filled(
+    some({ priority: whole, prioritySlope: whole, service: texts, selector: texts, ...schedulingSpec }),
+  ),
   components: fc.array(
     some({
       template,
@@ -78,7 +85,10 @@ const newSpec = some({
 
 const oldCondition = fc.record({ type: word, status: word, reason: word, lastTransitionMicroTime: time })
 const oldStatus = some({
-  state: fc.oneof(word, fc.constantFrom('Pending', 'Running', 'RunningHoldCompletion', 'Completed', 'Failed', 'Deleted')),
+  state: fc.oneof(
+    word,
+    fc.constantFrom('Pending', 'Running', 'RunningHoldCompletion', 'Completed', 'Failed', 'Deleted'),
+  ),
   queuejobstate: word,
   canrun: fc.boolean(),
   running: whole,
@@ -96,7 +106,9 @@ const transition = fc.record({ time, phase: word, reason: word, message: word })
 const newStatus = some({
   phase: fc.constantFrom('', 'Suspended', 'Resuming', 'Running', 'Succeeded', 'Failed', 'Terminating'),
   resettingCount: fc.nat(),
-  conditions: fc.array(fc.record({ type: word, status: fc.constantFrom('True', 'False'), reason: word, message: word })),
+  conditions: fc.array(
+    fc.record({ type: word, status: fc.constantFrom('True', 'False'), reason: word, message: word }),
+  ),
   transitions: fc.array(transition, { maxLength: 3 }),
   firstDispatchTime: time,
   timers: some({ pods: time, deleting: time }),

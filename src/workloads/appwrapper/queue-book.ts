@@ -119,8 +119,7 @@ export class QueueBook {
 
   /** The words for reasons are written when the kind of the reason changes. */
   #explain(now: number, note: (uid: string, decision: QueueDecision) => void): number {
-    if (this.#hasNews)
-      for (const [uid, { state }] of this.#entries) if (state === 'waiting') this.#stale.add(uid)
+    if (this.#hasNews) for (const [uid, { state }] of this.#entries) if (state === 'waiting') this.#stale.add(uid)
     this.#hasNews = false
     let left = mostReasons
     for (const uid of this.#stale) {

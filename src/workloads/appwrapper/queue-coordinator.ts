@@ -37,7 +37,8 @@ export function queueCoordinator(): QueueCoordinator {
     start: ({ config }) => new QueueBook(config),
     take(book, change) {
       if (isChangeOf(change, AppWrapper)) book.takeAppWrapper((change.object ?? change.before)!, change.object)
-      else if (isChangeOf(change, Pod)) book.takePod((change.object ?? change.before)!.metadata.uid ?? '', change.object)
+      else if (isChangeOf(change, Pod))
+        book.takePod((change.object ?? change.before)!.metadata.uid ?? '', change.object)
       else if (isChangeOf(change, Node)) {
         const { object, before } = change
         const name = (object ?? before)!.metadata.name

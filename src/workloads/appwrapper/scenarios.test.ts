@@ -38,10 +38,18 @@ describe('AppWrappers', () => {
     const set = { ...deployment('set', 2, { place }), kind: 'StatefulSet' }
     await environment.wrap('deployed', components(deployment('web', 2, { place })))
     await environment.wrap('stateful', components(set))
-    await environment.wrap('bare', components({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'bare', ...metadata }, spec }))
+    await environment.wrap(
+      'bare',
+      components({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'bare', ...metadata }, spec }),
+    )
     await environment.wrap('batch', components(job('batch', 1, { place, simulated: { 'run-seconds': '600' } })))
     await environment.settle(20_000)
-    for (const [name, count] of [['deployed', 2], ['stateful', 2], ['bare', 1], ['batch', 1]] as const) {
+    for (const [name, count] of [
+      ['deployed', 2],
+      ['stateful', 2],
+      ['bare', 1],
+      ['batch', 1],
+    ] as const) {
       expect(await environment.phaseOf(name)).toBe('Running')
       expect(await condition(name, 'PodsReady')).toBe('True SufficientPodsReady')
       const { uid } = (await environment.appWrapper(name)).metadata
@@ -173,7 +181,9 @@ describe('AppWrappers', () => {
     await environment.settle(10_000)
     expect(await environment.phaseOf('late')).toBe('Failed')
     const { status } = await environment.appWrapper('late')
-    expect(findCondition(status?.conditions, 'Unhealthy')?.message).toMatch(/^Job taken: .* exists already and belongs to/)
+    expect(findCondition(status?.conditions, 'Unhealthy')?.message).toMatch(
+      /^Job taken: .* exists already and belongs to/,
+    )
     expect((await environment.client.get(Job, at('taken'))).metadata.labels?.[nameLabel]).toBeUndefined()
   })
 

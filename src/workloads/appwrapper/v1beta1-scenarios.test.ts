@@ -122,7 +122,9 @@ describe('AppWrappers of v1beta1', () => {
     await environment.wrapOld('both', items(item(short, { completionstatus: 'complete, failed' }), item(long)))
     await environment.settle(20_000)
     expect(await stateOf('alone')).toBe('Completed')
-    expect(findCondition((await environment.appWrapper('alone')).status?.conditions, 'QuotaReserved')?.status).toBe('False')
+    expect(findCondition((await environment.appWrapper('alone')).status?.conditions, 'QuotaReserved')?.status).toBe(
+      'False',
+    )
     expect(await stateOf('both')).toBe('RunningHoldCompletion')
     await environment.settle(60_000)
     expect(await stateOf('both')).toBe('Completed')

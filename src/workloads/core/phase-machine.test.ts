@@ -76,9 +76,9 @@ describe('the phase machine', () => {
     expect(fewer.lookAt).toBe(301_000)
     expect(stepPhase(fewer.life, { ...late, now: 301_000 }).life.phase).toBe('Resetting')
     const absent = { ...input, pods: pods({ running: 1 }) }
-    expect(stepPhase(stepPhase(runningSince(0), { ...absent, now: 1000 }).life, { ...absent, now: 61_000 }).life.phase).toBe(
-      'Resetting',
-    )
+    expect(
+      stepPhase(stepPhase(runningSince(0), { ...absent, now: 1000 }).life, { ...absent, now: 61_000 }).life.phase,
+    ).toBe('Resetting')
   })
 
   it('fails at once with an exit code that is not retried, and after the last try', () => {
@@ -150,7 +150,8 @@ describe('any history of an AppWrapper', () => {
           const base = { settings, wishes: asked, now: world.now }
           const intent = intentOf(world.life, base)
           if (intent.what === 'create' && one.works) [world.hasObject, world.podCount] = [true, 2]
-          if (intent.what === 'delete' && one.works) [world.hasObject, world.podCount] = [false, world.hasObject ? 2 : 0]
+          if (intent.what === 'delete' && one.works)
+            [world.hasObject, world.podCount] = [false, world.hasObject ? 2 : 0]
           if (one.isRobbed && one.ms % 11 === 0) world.hasObject = false
           const [running, failed] = [Math.min(one.running, world.podCount), world.podCount > 0 ? one.failed : 0]
           const state: PhaseInput = {

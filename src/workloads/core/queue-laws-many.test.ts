@@ -272,7 +272,8 @@ describe('over long random runs, the queue', () => {
         const untouched = createQuotaTree()
         untouched.setNodes(forest)
         for (const { name } of forest) expect(model.quota.available(name, 'cpu')).toBe(untouched.available(name, 'cpu'))
-      }), { numRuns: 12000 }
+      }),
+      { numRuns: 12000 },
     )
   })
 
@@ -283,7 +284,8 @@ describe('over long random runs, the queue', () => {
         play(first, all, moves)
         play(second, all, moves)
         expect(second.log).toEqual(first.log)
-      }), { numRuns: 12000 }
+      }),
+      { numRuns: 12000 },
     )
   })
 
@@ -301,7 +303,8 @@ describe('over long random runs, the queue', () => {
           }
         }
         expect(copy.log).toEqual(model.log)
-      }), { numRuns: 12000 }
+      }),
+      { numRuns: 12000 },
     )
   })
 
@@ -318,7 +321,8 @@ describe('over long random runs, the queue', () => {
           for (const id of model.leaving.keys()) model.gone(id)
           expect(rounds++).toBeLessThan(200)
         }
-      }), { numRuns: 12000 }
+      }),
+      { numRuns: 12000 },
     )
   })
 
@@ -337,7 +341,8 @@ describe('over long random runs, the queue', () => {
             expect(fits ? id : undefined).toBeUndefined()
           }
         })
-      }), { numRuns: 12000 }
+      }),
+      { numRuns: 12000 },
     )
   })
 })
