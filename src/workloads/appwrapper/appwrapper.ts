@@ -56,7 +56,7 @@ export interface AppWrapperComponent {
   readonly item?: JsonObject
 }
 
-export interface AppWrapperScheduling {
+interface AppWrapperScheduling {
   readonly priority?: number
   readonly prioritySlope?: number
   readonly minAvailable?: number
@@ -67,7 +67,7 @@ export interface AppWrapperScheduling {
   readonly selector?: Json
 }
 
-export interface AppWrapperSpec {
+interface AppWrapperSpec {
   readonly components?: readonly AppWrapperComponent[]
   readonly suspend?: boolean
   readonly managedBy?: string

@@ -58,7 +58,7 @@ export function evictionText({ reason, by }: WorkloadEviction, nameOf: (id: stri
 const units = ['', 'Ki', 'Mi', 'Gi', 'Ti'] as const
 
 /** `8 nvidia.com/gpu`, `1500m cpu`, `16Gi memory`. */
-export function amountText(resource: string, amount: number): string {
+function amountText(resource: string, amount: number): string {
   const free = Math.max(amount, 0)
   if (resource === 'cpu') return `${free % 1000 === 0 ? free / 1000 : `${Math.floor(free)}m`} cpu`
   if (resource !== 'memory' && !resource.includes('storage') && !resource.startsWith('hugepages-')) {

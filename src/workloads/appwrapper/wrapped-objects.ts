@@ -11,14 +11,14 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { needsOf } from '../../kube/scheduling/pod-needs.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
 import { withPodTemplate } from '../core/pod-path.ts'
-import { pathOf, templateOf } from '../core/pod-sets.ts'
+import { podPathOf, podTemplateIn } from '../core/pod-sets.ts'
 import { workloadErrors } from '../errors.ts'
 import type { AppWrapperObject, PodSetInfo } from './appwrapper.ts'
 import type { AutopilotSettings, ResourceTaint } from '../configuration/appwrapper-section.ts'
 import { legacyNameLabel, legacyObjectLabel, nameLabel, uidLabel } from './labels.ts'
 import { type ComponentPods, podSetsIn } from './wrapped-pods.ts'
 
-export interface WrappingSettings {
+interface WrappingSettings {
   readonly schedulerName: string
   readonly autopilot: AutopilotSettings
 }
@@ -36,9 +36,9 @@ function wrapped(
   const labels = labelsOf(cr, template)
   let object = asJson(template)
   for (const [index, podSet] of podSets.entries()) {
-    const pod = templateOf(asObject(object), podSet)
+    const pod = podTemplateIn(asObject(object), podSet)
     const added = withPodSetInfo(pod, component.podSetInfos?.[index], `${template.kind} ${podSet.path}`)
-    object = withPodTemplate(object, pathOf(podSet.path), withPlacement(withLabels(added, labels), settings))
+    object = withPodTemplate(object, podPathOf(podSet.path), withPlacement(withLabels(added, labels), settings))
   }
   const metadata = memberOf(object, 'metadata')
   return asObject({

@@ -3,7 +3,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { resourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { Container, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
 import type { PodGroup } from './node-table.ts'
-import { type DeclaredPodSet, podSetsOf, templateOf } from './pod-sets.ts'
+import { type DeclaredPodSet, podSetsOf, podTemplateIn } from './pod-sets.ts'
 import { makePodShape, type PodShape, podShapeOf } from './pod-shape.ts'
 
 /** Pods that are declared by their requests alone. */
@@ -14,7 +14,7 @@ export interface DeclaredPods {
 }
 
 /** What an admission adds to the pods of a pod set. */
-export interface PodPlacement {
+interface PodPlacement {
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined
   readonly tolerations?: readonly Toleration[] | undefined
 }
@@ -43,7 +43,7 @@ export function demandOf(components: readonly WrappedPods[]): readonly PodGroup[
     for (const { replicas, requests, limits } of pods) add(shapeOfRequests(requests, limits), replicas)
     if (pods.length > 0) continue
     for (const [index, podSet] of podSetsOf(template, podSets, isLenient).entries()) {
-      const spec = templateOf(template, podSet)['spec'] as object as PodSpec
+      const spec = podTemplateIn(template, podSet)['spec'] as object as PodSpec
       add(podShapeOf(placed(spec, placements[index])), podSet.replicas)
     }
   }

@@ -18,7 +18,7 @@ export interface PhaseStep {
 }
 
 /** How long the phase stays `Resuming` while pods start: it is `Running` with its first ready pods, or after this time. */
-export const runningAfterMs = 10_000
+const runningAfterMs = 10_000
 const retryMs = 1000
 const isFinal = (phase: Phase): boolean => phase === 'Succeeded' || phase === 'Failed'
 

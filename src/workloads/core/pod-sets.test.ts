@@ -5,7 +5,7 @@ import { asObject } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { demandOf, expectedPods } from './demand.ts'
 import { parsePodPath, podTemplateAt, withPodTemplate } from './pod-path.ts'
-import { inferPodSets, podSetsOf, templateOf } from './pod-sets.ts'
+import { inferPodSets, podSetsOf, podTemplateIn } from './pod-sets.ts'
 
 const pod = (cpu: string): JsonObject => ({
   spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
@@ -52,7 +52,7 @@ describe('pod sets', () => {
     for (const [object, expected] of cases) {
       const found = inferPodSets(object)!
       expect(found.map(({ path, replicas: count }) => `${path} ${count}`)).toEqual(expected)
-      for (const podSet of found) expect(templateOf(object, podSet)['spec']).toBeDefined()
+      for (const podSet of found) expect(podTemplateIn(object, podSet)['spec']).toBeDefined()
     }
     expect(inferPodSets(of('example.com/v1', 'Training', { template: pod('1') }))).toBeUndefined()
   })
@@ -71,9 +71,9 @@ describe('pod sets', () => {
       expect(() => inferPodSets(of('apps/v1', 'Deployment', { replicas, template: pod('1') }))).toThrow('pods')
     const object = of('apps/v1', 'Deployment', {})
     for (const path of ['spec.template', 'template.', 'template..x', 'template[x]', 'template[-1]', 'template.spec x'])
-      expect(() => templateOf(object, { path })).toThrow('is no path')
+      expect(() => podTemplateIn(object, { path })).toThrow('is no path')
     for (const path of ['template.spec.template', 'template[0]', 'template.constructor'])
-      expect(() => templateOf(object, { path })).toThrow('has no pod template')
+      expect(() => podTemplateIn(object, { path })).toThrow('has no pod template')
   })
 })
 
