@@ -149,7 +149,7 @@ function podSetProblems(
   if (twice !== undefined) causes.push(invalidValue(at, twice, 'is declared twice'))
   if (declared.length > 0 && inferred && !isSamePodSets(all, inferred)) {
     const known = inferred.map(({ path, replicas }) => `${path} (${replicas})`).join(', ')
-    causes.push(invalidValue(at, asJson(declared as object) as Json, `${template.kind} has these pod sets: ${known}`))
+    causes.push(invalidValue(at, declared.length, `${template.kind} has these pod sets: ${known}`))
   }
   // More are refused anyway.
   for (const podSet of all.slice(0, mostPodSets)) {

@@ -31,7 +31,10 @@ describe('AppWrappers in each other’s way', () => {
     await environment.wrap('low', low)
     await environment.settle(20_000)
     expect(await environment.phaseOf('low')).toBe('Running')
-    const high = { scheduling: { priority: 9 }, ...components(job('high', 1, { ...options, simulated: { 'run-seconds': '60' } })) }
+    const high = {
+      scheduling: { priority: 9 },
+      ...components(job('high', 1, { ...options, simulated: { 'run-seconds': '60' } })),
+    }
     await environment.wrap('high', high)
     await environment.settle(30_000)
     expect(await environment.phaseOf('high')).toBe('Running')
@@ -71,8 +74,7 @@ describe('AppWrappers in each other’s way', () => {
       clock,
       transport: {
         ...transport,
-        send: (request) =>
-          transport.send({ ...request, headers: { ...request.headers, 'impersonate-user': 'ada' } }),
+        send: (request) => transport.send({ ...request, headers: { ...request.headers, 'impersonate-user': 'ada' } }),
       },
     })
     const wrapper = (name: string, template: JsonObject): UntypedObject => ({

@@ -46,5 +46,5 @@ export function queueCoordinator(): QueueCoordinator {
       } else book.quota.take(change)
     },
     decide: (book, now) => book.decide(now),
-  }) as QueueCoordinator
+  })
 }

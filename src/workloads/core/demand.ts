@@ -30,24 +30,34 @@ export interface WrappedPods {
   readonly isLenient?: boolean
 }
 
+interface Demand {
+  readonly groups: readonly PodGroup[]
+  /** By component, and by pod set: its group. */
+  readonly groupOf: readonly (readonly number[])[]
+}
+
+/** Of a pod set without pods. */
+const noGroup = -1
+
 /** @throws InvalidPodSets */
-export function demandOf(components: readonly WrappedPods[]): readonly PodGroup[] {
-  const groups = new Map<string, { readonly shape: PodShape; count: number }>()
-  const add = (shape: PodShape, count: number): void => {
-    if (count === 0) return
+export function demandOf(components: readonly WrappedPods[]): Demand {
+  const groups = new Map<string, { readonly index: number; readonly shape: PodShape; count: number }>()
+  const add = (shape: PodShape, count: number): number => {
+    if (count === 0) return noGroup
     const known = groups.get(shape.key)
     if (known) known.count += count
-    else groups.set(shape.key, { shape, count })
+    else groups.set(shape.key, { index: groups.size, shape, count })
+    return known?.index ?? groups.size - 1
   }
-  for (const { template, podSets, placements = [], pods = [], isLenient } of components) {
-    for (const { replicas, requests, limits } of pods) add(shapeOfRequests(requests, limits), replicas)
-    if (pods.length > 0) continue
-    for (const [index, podSet] of podSetsOf(template, podSets, isLenient).entries()) {
+  const groupOf = components.map(({ template, podSets, placements = [], pods = [], isLenient }) => {
+    const [first] = pods.map(({ replicas, requests, limits }) => add(shapeOfRequests(requests, limits), replicas))
+    return podSetsOf(template, podSets, isLenient).map((podSet, index) => {
+      if (first !== undefined) return first
       const spec = podTemplateIn(template, podSet)['spec'] as object as PodSpec
-      add(podShapeOf(placed(spec, placements[index])), podSet.replicas)
-    }
-  }
-  return [...groups.values()]
+      return add(podShapeOf(placed(spec, placements[index])), podSet.replicas)
+    })
+  })
+  return { groups: [...groups.values()].map(({ shape, count }) => ({ shape, count })), groupOf }
 }
 
 /** How many pods there are when all of it runs. */

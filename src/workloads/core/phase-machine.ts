@@ -101,6 +101,7 @@ function suspended(life: Life, { wishes, decision, now }: PhaseInput): Look {
       unhealthy: undefined,
       pods: undefined,
       deletingSince: undefined,
+      placements: decision.placements,
     }
     return { life: dispatched, lookAt: now }
   }
@@ -303,6 +304,7 @@ function suspending(life: Life, { settings, hasLeftovers, now }: PhaseInput): Lo
       isReserved: false,
       isDeployed: false,
       deployedAt: undefined,
+      placements: undefined,
       unhealthy: undefined,
       pods: undefined,
     },

@@ -113,7 +113,8 @@ describe('demand', () => {
       containers: [main],
     }
     const one = of('apps/v1', 'Deployment', { replicas: 2, template: { spec } })
-    const groups = demandOf([{ template: one }, { template: one }])
+    const { groups, groupOf } = demandOf([{ template: one }, { template: one }])
+    expect(groupOf).toEqual([[0], [0]])
     expect(groups.map(({ count }) => count)).toEqual([4])
     expect(Object.fromEntries(groups[0]!.shape.requests)).toEqual({ cpu: 2600, 'nvidia.com/gpu': 1, pods: 1 })
     expect(expectedPods([{ template: one }, { template: one }])).toBe(4)
@@ -122,7 +123,9 @@ describe('demand', () => {
   it('of declared pods is what they declare, whatever the template says', () => {
     const template = of('batch/v1', 'Job', { template: pod('8') })
     const requested = { replicas: 3, requests: { cpu: '0', memory: '1Gi' }, limits: { cpu: '2' } }
-    const [group, ...rest] = demandOf([{ template, pods: [requested] }])
+    const { groups, groupOf } = demandOf([{ template, pods: [requested] }])
+    const [group, ...rest] = groups
+    expect(groupOf).toEqual([[0]])
     expect([group?.count, rest.length]).toEqual([3, 0])
     expect(Object.fromEntries(group!.shape.requests)).toEqual({ cpu: 2000, memory: 2 ** 30, pods: 1 })
   })
@@ -130,7 +133,7 @@ describe('demand', () => {
   it('goes where the admission sends it', () => {
     const template = of('batch/v1', 'Job', { template: pod('1') })
     const tolerations = [{ key: 'gpu', operator: 'Exists' }]
-    const [group] = demandOf([{ template, placements: [{ nodeSelector: { pool: 'a' }, tolerations }] }])
+    const [group] = demandOf([{ template, placements: [{ nodeSelector: { pool: 'a' }, tolerations }] }]).groups
     expect(group!.shape.constraints).toEqual({ nodeSelector: { pool: 'a' }, tolerations })
   })
 })
