@@ -16,6 +16,7 @@ const flags = {
   namespace: { type: 'string', short: 'n', value: 'NAME', help: 'namespace of the AppWrapper (list: only this one)' },
   from: { type: 'string', value: 'DIR', help: 'read a directory, such as a must-gather, instead of a cluster' },
   file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration of the manager (default: the defaults)' },
+  configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'the ConfigMap with that configuration' },
   now: { type: 'string', value: 'TIME', help: 'the time of the decision, as 2026-01-01T00:00:00Z (default: now)' },
   output: outputFlag,
 } as const

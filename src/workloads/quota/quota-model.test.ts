@@ -146,6 +146,14 @@ describe('QuotaSubtrees', () => {
     }
   })
 
+  it('have so many resources at most: each costs an account at every node', () => {
+    const many = Array.from({ length: 300 }, (_, index) => node(`n${index}`, { [`example.com/r${index}`]: 1 }))
+    const { pools, problems } = read({ subtrees: [subtree('t', 'many', { children: many })] })
+    expect(pools[0]?.groups[0]?.resources).toHaveLength(200)
+    expect(problems).toHaveLength(100)
+    expect(problems[0]).toMatchObject({ reason: 'InvalidField', field: expect.stringContaining('quotas') as string })
+  })
+
   it('take an amount that cannot be read for zero, and name it', () => {
     const wrong = [
       subtree('t', 'wrong', {
