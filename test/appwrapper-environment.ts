@@ -1,6 +1,6 @@
 /** An embedded cluster with simulated nodes and the operator of workloads, in virtual time; AppWrappers for it, and what became of them. */
 import type { JsonObject } from '../src/kube/json.ts'
-import { type Node, Node as Nodes, Pod } from '../src/kube/kinds.ts'
+import { Node, Pod } from '../src/kube/kinds.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
 import { resourceOf, type TypedResource } from '../src/kube/typed-resource.ts'
 import { openTestEnvironment, type TestEnvironment } from '../src/manager/testing/test-environment.ts'
@@ -15,15 +15,15 @@ export const OldAppWrapper: TypedResource<UntypedObject> = {
 
 export interface AppWrapperEnvironment extends TestEnvironment {
   /** A node of its own for a test: its pods go nowhere else. Returns what selects it. */
-  pool(name: string, capacity: Readonly<Record<string, string>>, count?: number): Promise<PodPlace>
-  wrap(name: string, spec: JsonObject, annotations?: Readonly<Record<string, string>>): Promise<void>
+  pool(this: void, name: string, capacity: Readonly<Record<string, string>>, count?: number): Promise<PodPlace>
+  wrap(this: void, name: string, spec: JsonObject, annotations?: Readonly<Record<string, string>>): Promise<void>
   /** As `wrap`, in v1beta1. */
-  wrapOld(name: string, spec: JsonObject): Promise<void>
-  appWrapper(name: string): Promise<AppWrapperObject>
-  phaseOf(name: string): Promise<string>
+  wrapOld(this: void, name: string, spec: JsonObject): Promise<void>
+  appWrapper(this: void, name: string): Promise<AppWrapperObject>
+  phaseOf(this: void, name: string): Promise<string>
   /** The state and the conditions in v1beta1. */
-  oldStatus(name: string): Promise<JsonObject>
-  podsOf(name: string): Promise<readonly Pod[]>
+  oldStatus(this: void, name: string): Promise<JsonObject>
+  podsOf(this: void, name: string): Promise<readonly Pod[]>
 }
 
 interface PodPlace {
@@ -48,7 +48,7 @@ export async function openAppWrapperEnvironment(config: JsonObject = {}): Promis
       for (let index = 0; index < count; index++) {
         const metadata = { name: `${name}-${index}`, labels: { pool: name } }
         const node = { apiVersion: 'v1', kind: 'Node', metadata, status: { capacity: { pods: '110', ...capacity } } }
-        await environment.create(Nodes, node as Node)
+        await environment.create(Node, node)
       }
       await environment.settle()
       return { nodeSelector: { pool: name } }
@@ -56,11 +56,11 @@ export async function openAppWrapperEnvironment(config: JsonObject = {}): Promis
     async wrap(name, spec, annotations = {}) {
       const metadata = { ...at(name), annotations }
       const kind = { apiVersion: 'workload.codeflare.dev/v1beta2', kind: 'AppWrapper' }
-      await environment.create(AppWrapper, { ...kind, metadata, spec } as UntypedObject)
+      await environment.create(AppWrapper, { ...kind, metadata, spec })
     },
     async wrapOld(name, spec) {
       const kind = { apiVersion: 'workload.codeflare.dev/v1beta1', kind: 'AppWrapper' }
-      await environment.create(OldAppWrapper, { ...kind, metadata: at(name), spec } as UntypedObject)
+      await environment.create(OldAppWrapper, { ...kind, metadata: at(name), spec })
     },
     appWrapper: find,
     phaseOf: async (name) => (await find(name)).status?.phase ?? '',

@@ -5,7 +5,7 @@ import { builtinResource } from '../../kube/builtin.ts'
 import { asObject } from '../../kube/json-object.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { AccessAttributes, Admission } from '../../operator/kind/webhook.ts'
-import { appWrapperWebhook, labelValue } from './admission.ts'
+import { appWrapperWebhook, userLabelValue } from './admission.ts'
 
 const asked: AccessAttributes[] = []
 const webhook = appWrapperWebhook({ defaultQueueName: 'team', checksAccess: true })
@@ -58,8 +58,8 @@ describe('admission of AppWrappers', () => {
       request(components(job('a', 1)), undefined, { labels: { 'kueue.x-k8s.io/queue-name': 'mine' } }),
     )
     expect(named?.metadata.labels?.['kueue.x-k8s.io/queue-name']).toBe('mine')
-    expect(labelValue(`--${'x'.repeat(80)}`)).toBe('x'.repeat(61))
-    expect(labelValue('..')).toBe('')
+    expect(userLabelValue(`--${'x'.repeat(80)}`)).toBe('x'.repeat(61))
+    expect(userLabelValue('..')).toBe('')
   })
 
   it('asks for each component whether the user may create it', async () => {

@@ -13,13 +13,13 @@ import { typingOf } from '../../operator/dependent/desired.ts'
 import { finalizerName } from '../../operator/reconcile/finalizers.ts'
 import { type Admission, defineWebhook, type Webhook } from '../../operator/kind/webhook.ts'
 import { workloadsName } from '../configuration/workloads-config.ts'
-import { inferPodSets, type PodSet, podSetsOf, templateOf } from '../core/pod-sets.ts'
+import { inferPodSets, type PodSet, podSetsOf, podTemplateIn } from '../core/pod-sets.ts'
 import { queueNameLabel } from '../quota/kueue-kinds.ts'
 import { AppWrapper, type AppWrapperComponent, type AppWrapperObject, isAppWrapper } from './appwrapper.ts'
 import { userIdLabel, userLabel } from './labels.ts'
 import { malformation } from './wrapped-pods.ts'
 
-export interface AdmissionRules {
+interface AdmissionRules {
   /** The queue of AppWrappers that name none; empty: none. */
   readonly defaultQueueName: string
   /** Users wrap only what they may create themselves. */
@@ -58,8 +58,8 @@ function withDefaults(
       labels: {
         ...queue,
         ...metadata.labels,
-        [userLabel]: labelValue(user.username),
-        [userIdLabel]: labelValue(user.uid),
+        [userLabel]: userLabelValue(user.username),
+        [userIdLabel]: userLabelValue(user.uid),
       },
       finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
     },
@@ -67,7 +67,7 @@ function withDefaults(
 }
 
 /** The name of a user as the value of a label. */
-export function labelValue(text: string): string {
+export function userLabelValue(text: string): string {
   const value = text.slice(0, 63).replaceAll(/[^A-Za-z0-9_.-]/g, '_')
   let [start, end] = [0, value.length]
   const isEdge = (at: number): boolean => '-_.'.includes(value[at]!)
@@ -149,7 +149,7 @@ function podSetProblems(
   if (twice !== undefined) causes.push(invalidValue(at, twice, 'is declared twice'))
   if (declared.length > 0 && inferred && !isSamePodSets(all, inferred)) {
     const known = inferred.map(({ path, replicas }) => `${path} (${replicas})`).join(', ')
-    causes.push(invalidValue(at, asJson(declared as object) as Json, `${template.kind} has these pod sets: ${known}`))
+    causes.push(invalidValue(at, declared.length, `${template.kind} has these pod sets: ${known}`))
   }
   // More are refused anyway.
   for (const podSet of all.slice(0, mostPodSets)) {
@@ -168,7 +168,7 @@ function isSamePodSets(a: readonly PodSet[], b: readonly PodSet[]): boolean {
 function podProblem(template: UntypedObject, podSet: PodSet): string | undefined {
   let spec: Json | undefined
   try {
-    spec = templateOf(template, podSet)['spec']
+    spec = podTemplateIn(template, podSet)['spec']
   } catch (error) {
     return messageOf(error)
   }

@@ -141,7 +141,7 @@ function objectsFor(
   // Nothing is created unless all of it can be.
   if (problem || cr.spec.components?.some((component) => malformation(component) !== undefined)) return undefined
   try {
-    const objects = wrappedObjects(cr, config.appwrapper)
+    const objects = wrappedObjects(cr, config.appwrapper, life.placements)
     return {
       ...setOf(cr),
       missing: intent.what === 'watch' ? 'report' : 'create',

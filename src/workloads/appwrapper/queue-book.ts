@@ -12,6 +12,7 @@ import { createQuotaTree, type QuotaTree } from '../core/quota-tree.ts'
 import type { QuotaCharge } from '../quota/quota-model.ts'
 import { createQuotaTracker, type QuotaTracker } from '../quota/quota-tracker.ts'
 import type { AppWrapperObject } from './appwrapper.ts'
+import { placementsOf } from './flavor-placement.ts'
 import { ownManager } from './labels.ts'
 import { lifeOf } from './life-status.ts'
 import { createQueuePods, type QueuePods } from './queue-pods.ts'
@@ -98,12 +99,13 @@ export class QueueBook {
       changed.set(uid, decision)
     }
     const { starts, evictions, again } = this.#queue.decide(now)
-    for (const { workload } of starts) {
+    for (const { workload, flavors } of starts) {
       const entry = this.#entries.get(workload.id)
       if (!entry) continue
       entry.state = 'started'
       this.#stale.delete(workload.id)
-      note(workload.id, { what: 'start' })
+      const placements = placementsOf(workload.quotas ?? [], flavors, this.#tree)
+      note(workload.id, { what: 'start', ...(placements && { placements }) })
     }
     for (const eviction of evictions) {
       const { id, reason } = eviction
@@ -194,6 +196,7 @@ export class QueueBook {
       pods: placed,
       pending: isLeaving ? [] : pending,
       ...(isLeaving && { leaving: { reason: reason ?? 'Preempted' } }),
+      ...(life.placements && { flavors: life.placements.map((one) => new Map(Object.entries(one.flavors))) }),
     })
     this.#pods.setKnown(uid, true)
     if (isNew || isLeaving) this.#settle(uid)

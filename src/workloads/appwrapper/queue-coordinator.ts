@@ -14,7 +14,7 @@ import { quotaInputs } from '../quota/quota-tracker.ts'
 import { AppWrapper } from './appwrapper.ts'
 import { QueueBook } from './queue-book.ts'
 
-export type QueueCoordinator = Coordinator<QueueDecision> & NeedsConfig<WorkloadsSettings>
+type QueueCoordinator = Coordinator<QueueDecision> & NeedsConfig<WorkloadsSettings>
 
 export function queueCoordinator(): QueueCoordinator {
   return defineCoordinator<QueueBook, QueueDecision, WorkloadsSettings>({
@@ -46,5 +46,5 @@ export function queueCoordinator(): QueueCoordinator {
       } else book.quota.take(change)
     },
     decide: (book, now) => book.decide(now),
-  }) as QueueCoordinator
+  })
 }

@@ -18,7 +18,7 @@ interface KnownPod {
 }
 
 /** Of one AppWrapper. */
-export interface OwnPods {
+interface OwnPods {
   readonly placed: readonly NodeAssignment[]
   /** Pods that are still to come. */
   readonly pending: readonly PodGroup[]

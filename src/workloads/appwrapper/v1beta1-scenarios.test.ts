@@ -25,7 +25,7 @@ const stateOf = async (name: string) => (await environment.oldStatus(name))['sta
 const logOf = async (name: string): Promise<readonly string[]> => {
   const { conditions } = await environment.oldStatus(name)
   return isJsonArray(conditions)
-    ? conditions.filter(isJsonObject).map(({ type, reason }) => `${String(type)} ${String(reason)}`)
+    ? conditions.filter(isJsonObject).map(({ type, reason }) => `${type as string} ${reason as string}`)
     : []
 }
 const endless = { 'run-seconds': '9999' }
@@ -163,7 +163,10 @@ describe('AppWrappers of v1beta1', () => {
     await environment.wrapOld('too-much', items(item(two('too-much'), declare('4270m'))))
     await environment.settle(30_000)
     const pods = await environment.podsOf('too-little')
-    expect(pods.map(({ status }) => status?.phase).toSorted()).toEqual(['Pending', 'Running'])
+    expect(pods.map(({ status }) => status?.phase ?? '').toSorted((a, b) => (a < b ? -1 : 1))).toEqual([
+      'Pending',
+      'Running',
+    ])
     expect(await stateOf('too-much')).toBe('Pending')
     expect(await environment.podsOf('too-much')).toEqual([])
   })

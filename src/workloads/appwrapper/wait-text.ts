@@ -9,8 +9,6 @@ export function waitingText(reason: WaitReason, ahead: number, nameOf: (id: stri
 
 function textOf(reason: WaitReason, nameOf: (id: string) => string): string {
   switch (reason.kind) {
-    case 'Held':
-      return 'it is held back'
     case 'BackingOff':
       return 'it did not fit, and is considered again after a pause'
     case 'QueueStopped':
@@ -38,27 +36,26 @@ function textOf(reason: WaitReason, nameOf: (id: string) => string): string {
       return `the room that it needs is kept for ${nameOf(reason.by)}`
     case 'BehindHead':
       return `its queue is strict, and ${nameOf(reason.head)} is first`
+    default:
+      return 'it is held back'
   }
 }
 
 export function evictionText({ reason, by }: WorkloadEviction, nameOf: (id: string) => string): string {
-  const other = by === undefined ? 'another AppWrapper' : nameOf(by)
-  switch (reason) {
-    case 'Preempted':
-      return `It makes room for ${other}, which comes first.`
-    case 'ReclaimedQuota':
-      return `It borrowed quota that ${other} has a right to.`
-    case 'FairSharing':
-      return `Its queue has more than its share, and makes room for ${other}.`
-    case 'QueueStopped':
-      return 'Its queue is stopped, and lets nothing run.'
-  }
+  return evictionTexts[reason](by === undefined ? 'another AppWrapper' : nameOf(by))
+}
+
+const evictionTexts: Readonly<Record<WorkloadEviction['reason'], (other: string) => string>> = {
+  Preempted: (other) => `It makes room for ${other}, which comes first.`,
+  ReclaimedQuota: (other) => `It borrowed quota that ${other} has a right to.`,
+  FairSharing: (other) => `Its queue has more than its share, and makes room for ${other}.`,
+  QueueStopped: () => 'Its queue is stopped, and lets nothing run.',
 }
 
 const units = ['', 'Ki', 'Mi', 'Gi', 'Ti'] as const
 
 /** `8 nvidia.com/gpu`, `1500m cpu`, `16Gi memory`. */
-export function amountText(resource: string, amount: number): string {
+function amountText(resource: string, amount: number): string {
   const free = Math.max(amount, 0)
   if (resource === 'cpu') return `${free % 1000 === 0 ? free / 1000 : `${Math.floor(free)}m`} cpu`
   if (resource !== 'memory' && !resource.includes('storage') && !resource.startsWith('hugepages-')) {

@@ -10,7 +10,15 @@ import { decideAll } from './decision-pass.ts'
 import { estimateStart } from './estimate.ts'
 import type { NodeAssignment, NodeTable, PodGroup } from './node-table.ts'
 import type { QueueDecisions, WaitReason } from './queue-decisions.ts'
-import { chargesOf, createQueueState, end, enterClass, leaveClass, type QueueOptions, recharge } from './queue-state.ts'
+import {
+  chargesOf,
+  createQueueState,
+  endRunning,
+  enterClass,
+  leaveClass,
+  type QueueOptions,
+  recharge,
+} from './queue-state.ts'
 import type { QueuedWorkload } from './queued-workload.ts'
 import type { QuotaTree } from './quota-tree.ts'
 import { amountsByPod, charge, type Leaving, occupy, type Running } from './running-set.ts'
@@ -123,7 +131,9 @@ export function createAdmissionQueue(
     remove(id) {
       drop(id)
       const one = running.get(id)
-      if (one) end(state, one)
+      if (!one) return
+      endRunning(state, one)
+      if (!one.leaving) state.replaced.clear()
     },
     restore(workload, { pods = [], pending = [], leaving, flavors } = {}) {
       const { id } = workload

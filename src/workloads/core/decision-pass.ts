@@ -8,10 +8,10 @@
 import type { Claim } from './claims.ts'
 import type { ChargeOption } from './flavors.ts'
 import type { NodeAssignment } from './node-table.ts'
-import { findVictims, mayPreempt, policiesOf } from './preemption.ts'
+import { findVictims, mayPreempt, policiesOf, replacement } from './preemption.ts'
 import type { WorkloadStart, WorkloadEviction, QueueDecisions, WaitReason } from './queue-decisions.ts'
 import {
-  end,
+  endRunning,
   enterClass,
   evict,
   leaveClass,
@@ -93,6 +93,7 @@ function rechargeAll(state: QueueState): void {
   const { quota, running } = state
   if (!quota || state.chargedAt === quota.version) return
   state.chargedAt = quota.version
+  state.replaced.clear()
   const charged = [...running.all()]
   for (const one of charged) recharge(state, one, one.workload)
 }
@@ -372,13 +373,27 @@ function preempt(state: QueueState, pass: Pass, home: WorkloadClass, option: Cha
     pass.again = Math.min(pass.again, pass.now + searchPauseMs)
     return false
   }
-  const { plan, work, again } = findVictims(state, state.running, state.options, workload, option, pass.now)
+  const { plan, work, again } = findVictims(
+    state,
+    state.running,
+    { ...state.options, replaced: state.replaced },
+    workload,
+    option,
+    pass.now,
+  )
   pass.work += work
   home.searchAgain = again
   pass.again = Math.min(pass.again, again)
   if (!plan || plan.leavers.length === 0) return false
   const leavers = new Set(plan.leavers.map(([victim]) => victim))
+  const isStarting = pass.starts.some(({ workload: one }) => leavers.has(state.running.get(one.id)!))
+  if (isStarting && pass.evictions.length > 0) {
+    // An eviction may rest on what would be taken back.
+    pass.again = pass.now
+    return false
+  }
   for (const [victim, reason] of plan.leavers) {
+    if (state.options.fairSharing) state.replaced.add(replacement(workload.id, victim.workload.id))
     if (takeBack(state, pass, victim)) leavers.delete(victim)
     else if (!victim.leaving) {
       evict(state, victim, { reason, by: workload.id })
@@ -398,7 +413,7 @@ function takeBack(state: QueueState, pass: Pass, victim: Running): boolean {
   const at = pass.starts.findIndex(({ workload }) => workload.id === victim.workload.id)
   if (at === -1) return false
   const [started] = pass.starts.splice(at, 1)
-  end(state, victim)
+  endRunning(state, victim)
   const waiting = makeWaiting(started!.workload, state.options.dynamicPriority)
   state.waiting.set(started!.workload.id, waiting)
   enterClass(state, waiting, pass.now)

@@ -18,7 +18,7 @@ export interface PhaseStep {
 }
 
 /** How long the phase stays `Resuming` while pods start: it is `Running` with its first ready pods, or after this time. */
-export const runningAfterMs = 10_000
+const runningAfterMs = 10_000
 const retryMs = 1000
 const isFinal = (phase: Phase): boolean => phase === 'Succeeded' || phase === 'Failed'
 
@@ -101,6 +101,7 @@ function suspended(life: Life, { wishes, decision, now }: PhaseInput): Look {
       unhealthy: undefined,
       pods: undefined,
       deletingSince: undefined,
+      placements: decision.placements,
     }
     return { life: dispatched, lookAt: now }
   }
@@ -303,6 +304,7 @@ function suspending(life: Life, { settings, hasLeftovers, now }: PhaseInput): Lo
       isReserved: false,
       isDeployed: false,
       deployedAt: undefined,
+      placements: undefined,
       unhealthy: undefined,
       pods: undefined,
     },

@@ -5,7 +5,7 @@ import { asObject } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { demandOf, expectedPods } from './demand.ts'
 import { parsePodPath, podTemplateAt, withPodTemplate } from './pod-path.ts'
-import { inferPodSets, podSetsOf, templateOf } from './pod-sets.ts'
+import { inferPodSets, podSetsOf, podTemplateIn } from './pod-sets.ts'
 
 const pod = (cpu: string): JsonObject => ({
   spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
@@ -52,7 +52,7 @@ describe('pod sets', () => {
     for (const [object, expected] of cases) {
       const found = inferPodSets(object)!
       expect(found.map(({ path, replicas: count }) => `${path} ${count}`)).toEqual(expected)
-      for (const podSet of found) expect(templateOf(object, podSet)['spec']).toBeDefined()
+      for (const podSet of found) expect(podTemplateIn(object, podSet)['spec']).toBeDefined()
     }
     expect(inferPodSets(of('example.com/v1', 'Training', { template: pod('1') }))).toBeUndefined()
   })
@@ -71,9 +71,9 @@ describe('pod sets', () => {
       expect(() => inferPodSets(of('apps/v1', 'Deployment', { replicas, template: pod('1') }))).toThrow('pods')
     const object = of('apps/v1', 'Deployment', {})
     for (const path of ['spec.template', 'template.', 'template..x', 'template[x]', 'template[-1]', 'template.spec x'])
-      expect(() => templateOf(object, { path })).toThrow('is no path')
+      expect(() => podTemplateIn(object, { path })).toThrow('is no path')
     for (const path of ['template.spec.template', 'template[0]', 'template.constructor'])
-      expect(() => templateOf(object, { path })).toThrow('has no pod template')
+      expect(() => podTemplateIn(object, { path })).toThrow('has no pod template')
   })
 })
 
@@ -113,7 +113,8 @@ describe('demand', () => {
       containers: [main],
     }
     const one = of('apps/v1', 'Deployment', { replicas: 2, template: { spec } })
-    const groups = demandOf([{ template: one }, { template: one }])
+    const { groups, groupOf } = demandOf([{ template: one }, { template: one }])
+    expect(groupOf).toEqual([[0], [0]])
     expect(groups.map(({ count }) => count)).toEqual([4])
     expect(Object.fromEntries(groups[0]!.shape.requests)).toEqual({ cpu: 2600, 'nvidia.com/gpu': 1, pods: 1 })
     expect(expectedPods([{ template: one }, { template: one }])).toBe(4)
@@ -122,7 +123,9 @@ describe('demand', () => {
   it('of declared pods is what they declare, whatever the template says', () => {
     const template = of('batch/v1', 'Job', { template: pod('8') })
     const requested = { replicas: 3, requests: { cpu: '0', memory: '1Gi' }, limits: { cpu: '2' } }
-    const [group, ...rest] = demandOf([{ template, pods: [requested] }])
+    const { groups, groupOf } = demandOf([{ template, pods: [requested] }])
+    const [group, ...rest] = groups
+    expect(groupOf).toEqual([[0]])
     expect([group?.count, rest.length]).toEqual([3, 0])
     expect(Object.fromEntries(group!.shape.requests)).toEqual({ cpu: 2000, memory: 2 ** 30, pods: 1 })
   })
@@ -130,7 +133,7 @@ describe('demand', () => {
   it('goes where the admission sends it', () => {
     const template = of('batch/v1', 'Job', { template: pod('1') })
     const tolerations = [{ key: 'gpu', operator: 'Exists' }]
-    const [group] = demandOf([{ template, placements: [{ nodeSelector: { pool: 'a' }, tolerations }] }])
+    const [group] = demandOf([{ template, placements: [{ nodeSelector: { pool: 'a' }, tolerations }] }]).groups
     expect(group!.shape.constraints).toEqual({ nodeSelector: { pool: 'a' }, tolerations })
   })
 })

@@ -19,6 +19,13 @@ interface PreemptionRules {
   /** Workloads that are charged to no quota evict those of lower priority. */
   readonly preemption: boolean
   readonly fairSharing: boolean
+  /** Who took whose place before, with fair sharing. */
+  readonly replaced: ReadonlySet<string>
+}
+
+/** One workload that takes the place of another. */
+export function replacement(by: string, victim: string): string {
+  return `${by}\n${victim}`
 }
 
 interface VictimSearch {
@@ -38,7 +45,7 @@ export function policiesOf(quota: QuotaTree | undefined, node: string): QueuePol
 export function mayPreempt(
   { quota }: Room,
   running: RunningSet,
-  { preemption, fairSharing }: PreemptionRules,
+  { preemption, fairSharing }: Omit<PreemptionRules, 'replaced'>,
   workload: QueuedWorkload,
   { charges }: ChargeOption,
 ): boolean {
@@ -67,6 +74,7 @@ export function findVictims(
     ({ leaving, isPlanned, startedAt, workload: one }) => {
       if (leaving) return true
       if (!isPlanned || one.preemptible === false || one.id === workload.id) return false
+      if (rules.fairSharing && rules.replaced.has(replacement(workload.id, one.id))) return false
       const until = startedAt + (one.minimumRunMs ?? 0)
       if (until > now) again = Math.min(again, until)
       return until <= now

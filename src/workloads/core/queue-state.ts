@@ -39,6 +39,11 @@ export interface QueueState extends Room {
   readonly unplaced: Set<Running>
   /** Waiting workloads for which others leave, as restored, until a decision has seen them. */
   readonly leaversOf: Set<string>
+  /**
+   * Who took whose place since a workload has ended or capacity has changed. By fair shares and by priority within a queue at once, three
+   * workloads could take each other's place for ever: each takes that of another one once.
+   */
+  readonly replaced: Set<string>
   /** The version of the quota that running workloads are charged by. */
   chargedAt: number
 }
@@ -64,6 +69,7 @@ export function createQueueState(room: Room, options: QueueOptions): QueueState 
     delayed: createHeap((a, b) => a.until < b.until),
     unplaced: new Set(),
     leaversOf: new Set(),
+    replaced: new Set(),
     chargedAt: 0,
   }
 }
@@ -209,7 +215,7 @@ export function start(
 }
 
 /** A running workload has gone, with all that it has. */
-export function end(state: QueueState, running: Running): void {
+export function endRunning(state: QueueState, running: Running): void {
   state.running.remove(running)
   state.unplaced.delete(running)
   charge(state, running.charges, -1, 'now')
