@@ -6,6 +6,7 @@ import { loadModule, operatorOfModule } from '../../manager/loading/module.ts'
 import { resolvePackage } from '../../manager/loading/package.ts'
 import { facadeNames } from '../../platform/facade/facade-names.ts'
 import { platformName } from '../../platform/installation/holder.ts'
+import { workloadsName } from '../../workloads/configuration/workloads-config.ts'
 
 /** What the names of Muster's own parts begin with. */
 export const ownPackage = '@muster-dev/muster/'
@@ -31,6 +32,7 @@ const builtIn: Readonly<Record<string, string>> = {
   platform: platformName,
   'platform/kyma': facadeNames.kyma,
   'platform/open-data-hub': facadeNames.openDataHub,
+  workloads: workloadsName,
 }
 
 /** Sources in a checkout; built in a package. */

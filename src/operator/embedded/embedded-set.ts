@@ -80,6 +80,16 @@ export interface Pruning {
   readonly keeps?: ((object: UntypedObject) => boolean) | undefined
   /** Whether the phases may be empty: otherwise nothing is deleted then. @default false */
   readonly toNothing?: boolean | undefined
+  /**
+   * Kinds of objects that other controllers made from embedded ones, with the label, such as Pods: they go by themselves, and
+   * pruning waits for them. @default none
+   */
+  readonly derived?: readonly GroupVersionKind[] | undefined
+  /**
+   * Objects that are deleted without their grace period, also if they are being deleted already; of derived ones only these are
+   * deleted. @default none
+   */
+  readonly forces?: ((object: UntypedObject) => boolean) | undefined
 }
 
 export interface EmbeddedPhase {

@@ -1,18 +1,21 @@
 /** Why a workload waits, and behind whom: asked for, never kept up to date. */
+import { chargeOptions } from './flavors.ts'
 import { policiesOf } from './preemption.ts'
 import type { WaitReason } from './queue-decisions.ts'
-import { optionsOf, type QueueState, reasonOf } from './queue-state.ts'
-import { compareInQueue, countAhead, type Waiting, type WorkloadClass } from './workload-class.ts'
+import { optionsOf, type QueueState, reasonOf, stopOf } from './queue-state.ts'
+import { compareInQueue, countAhead, makeClass, type Waiting, type WorkloadClass } from './workload-class.ts'
 
 export function explainWait(state: QueueState, waiting: Waiting, now: number): WaitReason | undefined {
-  const { workload, home, until } = waiting
+  const { workload, until } = waiting
   const { claims, quota } = state
   if (workload.held) return { kind: 'Held' }
   const claim = claims.get(workload.id)
   if (claim?.isEviction) return { kind: 'Preempting', victims: claim.leavers.size }
   if (claim)
     return { kind: 'AwaitingEnds', running: claim.leavers.size, ...(claim.at !== undefined && { at: claim.at }) }
-  if (!home) return until > now ? { kind: 'BackingOff', until } : undefined
+  // One that pauses says what it would wait for without the pause.
+  const home = waiting.home ?? (until > now ? withoutPause(state, waiting) : undefined)
+  if (!home) return undefined
   const options = optionsOf(state, home)
   if (home.isStopped) return { kind: 'QueueStopped', queue: home.queue }
   if ('kind' in options) return options
@@ -26,9 +29,19 @@ export function explainWait(state: QueueState, waiting: Waiting, now: number): W
     first ??= detailed(state, reason, option.groups)
   }
   if (first) return first
+  if (!waiting.home) return { kind: 'BackingOff', until }
   if (policiesOf(quota, home.queue).strategy !== 'StrictFIFO') return undefined
   const [head] = aheadOf(state, waiting, now, 1)
   return head && { kind: 'BehindHead', head: head.workload.id }
+}
+
+function withoutPause(state: QueueState, waiting: Waiting): WorkloadClass {
+  const { quota } = state
+  const { queue, quotas = quota ? [queue] : [], groups } = waiting.workload
+  const options = chargeOptions(quotas, groups, quota)
+  const home = makeClass('', waiting, quotas)
+  const isStopped = stopOf(state, home.stop, quotas) !== undefined
+  return { ...home, options, optionsAt: quota?.version ?? -1, isStopped }
 }
 
 function detailed({ nodes, claims }: QueueState, reason: WaitReason, groups: WorkloadClass['groups']): WaitReason {

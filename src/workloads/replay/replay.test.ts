@@ -98,7 +98,7 @@ describe('a replay', () => {
     )
     // Two go to the large flavor, one to the small one; the other never fits, and is not asked for ever.
     expect(report).toMatchObject({ admitted: 3, durationMs: 5000 })
-    expect(report.unstarted).toMatchObject([{ class: 'b', reason: { kind: 'BackingOff' } }])
+    expect(report.unstarted).toMatchObject([{ class: 'b', reason: { kind: 'InsufficientQuota' } }])
     expect(report.usage.get('cpu')).toBeCloseTo(1)
   })
 
