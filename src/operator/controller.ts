@@ -4,6 +4,8 @@
  */
 import type { ConditionUpdate } from '../kube/meta/condition.ts'
 import type { ConfigSource, NeedsConfig } from './config.ts'
+import type { Coordinator } from './coordinator/coordinator.ts'
+import type { Decisions } from './coordinator/decisions.ts'
 import { operatorErrors } from './errors.ts'
 import { MusterError } from '../kube/muster-error.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
@@ -43,7 +45,8 @@ import type { TaskResults } from './task/task-results.ts'
 import type { TypedResource } from '../kube/typed-resource.ts'
 
 /** The context of author code that may reach outside the cluster state: exec and HTTP fail in an offline run. */
-export interface LiveContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config>, TaskResults {
+export interface LiveContext<CR extends KubeObject, Config = unknown>
+  extends Context<CR, Config>, TaskResults, Decisions {
   readonly live: Live
   /** Live objects of any kind, for a controller that embeds some; undefined without a cluster. */
   readonly held?: HeldObjects | undefined
@@ -123,6 +126,8 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   readonly embeds?: Embedding<CR, Config>
   /** Slow work whose results it asks for with `context.result`. */
   readonly tasks?: readonly Task[]
+  /** Coordinators whose decisions it reads with `context.decision`. */
+  readonly coordinators?: readonly Coordinator[]
   /** CRChecker: validation beyond the schema. Calls `giveUp` or `fail` for an invalid CR. */
   check?(context: LiveContext<CR, Config>): void | Promise<void>
   /** The status beside the standard conditions and `observedGeneration`. Undefined: it stays as it is. */
@@ -152,6 +157,7 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
 interface ConfiguredParts<CR extends KubeObject, Config> {
   readonly dependents?: readonly (Dependent<CR> & NeedsConfig<Config>)[]
   readonly application?: Application<CR> & NeedsConfig<Config>
+  readonly coordinators?: readonly (Coordinator & NeedsConfig<Config>)[]
 }
 
 export interface Controller<CR extends KubeObject = KubeObject, Config = unknown> {
@@ -160,6 +166,7 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly options: ControllerOptions<CR, Config>
   readonly dependents: readonly Dependent<CR>[]
   readonly tasks: readonly Task[]
+  readonly coordinators: readonly Coordinator[]
   /** The configurations that its parts read. */
   readonly configs: readonly ConfigSource<unknown>[]
   readonly backOff: BackOffOptions
@@ -191,6 +198,7 @@ const controllerOptionNames: OptionNames<ControllerOptions<KubeObject>> = {
   writes: true,
   embeds: true,
   tasks: true,
+  coordinators: true,
   check: true,
   status: true,
   deletionStatus: true,
@@ -208,7 +216,7 @@ const controllerOptionNames: OptionNames<ControllerOptions<KubeObject>> = {
 export function defineController<CR extends KubeObject, Config = unknown>(
   options: ControllerOptions<CR, Config> & ConfiguredParts<CR, Config>,
 ): Controller<CR, Config> & NeedsConfig<Config> {
-  const { dependents = [], reads = [], writes = [], tasks = [], timeoutMs = 30_000 } = options
+  const { dependents = [], reads = [], writes = [], tasks = [], coordinators = [], timeoutMs = 30_000 } = options
   const own = inputOf<CR, Unprojected<ExactName<CR> | LabelSelected<CR>>>(options.for)
   const kind = own.resource
   const name = options.name ?? kind.kind.toLowerCase()
@@ -238,6 +246,7 @@ export function defineController<CR extends KubeObject, Config = unknown>(
     configs: configsOf(options),
     dependents: orderByDependency(dependents, place),
     tasks,
+    coordinators,
     timeoutMs,
     backOff: { ...defaultBackOff, ...options.backOff },
     own,
@@ -410,8 +419,15 @@ function configsOf<CR extends KubeObject, Config>({
   config,
   dependents = [],
   application,
+  coordinators = [],
 }: ControllerOptions<CR, Config>): readonly ConfigSource<unknown>[] {
-  const all = [config, application?.config, application?.lifecycle.config, ...dependents.map((each) => each.config)]
+  const all = [
+    config,
+    application?.config,
+    application?.lifecycle.config,
+    ...dependents.map((each) => each.config),
+    ...coordinators.map((each) => each.config),
+  ]
   return all.flatMap((each) => each ?? [])
 }
 

@@ -98,6 +98,18 @@ const table = {
     meaning: 'A controller asks for the result of a task that it did not declare.',
     cure: "Add the task to the controller's tasks.",
   },
+  InvalidCoordinator: {
+    code: 'MUS1755',
+    retry: 'terminal',
+    meaning: 'The definition of a coordinator is inconsistent, or what its functions return is not valid.',
+    cure: 'Correct the coordinator in the message.',
+  },
+  UndeclaredCoordinator: {
+    code: 'MUS1756',
+    retry: 'terminal',
+    meaning: 'A controller reads a decision of a coordinator that it did not declare.',
+    cure: "Add the coordinator to the controller's coordinators.",
+  },
   TaskTooLarge: {
     code: 'MUS1753',
     retry: 'terminal',

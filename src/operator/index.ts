@@ -107,7 +107,17 @@ export { roleOf } from './role.ts'
 export type { HashScope } from './dependent/scope.ts'
 export type { StepName } from './step-graph.ts'
 export { defineTask, type Task, type TaskContext, type TaskOptions, type TaskSecrets } from './task/task.ts'
-export { type ResultOptions, Suspended, type TaskResults } from './task/task-results.ts'
+export { type ResultOptions, type TaskResults } from './task/task-results.ts'
+export { Suspended } from './suspended.ts'
+export {
+  type Coordinator,
+  type CoordinatorChange,
+  type CoordinatorOptions,
+  type DecisionBatch,
+  defineCoordinator,
+  isChangeOf,
+} from './coordinator/coordinator.ts'
+export type { Decisions } from './coordinator/decisions.ts'
 export { type ObjectName, openView, type ViewSelection, type View, type ViewSource } from './view/view.ts'
 export {
   type Application,

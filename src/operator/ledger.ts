@@ -62,7 +62,7 @@ export interface Ledger {
   readonly failure?: ReconcileFailure
   /** A reason to wait that is no failure: `finalizing`, or what a dependency lacks. */
   readonly waiting?: string
-  /** It ended early, since it waits for a task; it runs again when that has ended. */
+  /** It ended early, since it waits for a task or a coordinator; it runs again when that is there. */
   readonly isSuspended?: true
   readonly isFinalizing: boolean
   readonly startedAt: number

@@ -8,6 +8,7 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import { checkDnsLabel } from '../kube/meta/name.ts'
 import type { Config, NeedsConfig } from './config.ts'
 import { type Controller, forOperator } from './controller.ts'
+import type { Coordinator } from './coordinator/coordinator.ts'
 import type { Conversion } from './kind/conversion.ts'
 import { checkVersions, type Input, kindsOf, type DeclaredOutput, uniqueInputs } from './view/input.ts'
 import type { Fields, ReadObject } from './kind/field.ts'
@@ -30,6 +31,8 @@ export interface OperatorOptions<T extends Fields = Fields> {
 export interface Operator {
   readonly name: string
   readonly controllers: readonly Controller[]
+  /** Those that its controllers read decisions of, each once. */
+  readonly coordinators: readonly Coordinator[]
   readonly config: Config | undefined
   readonly webhooks: readonly Webhook[]
   readonly conversions: readonly Conversion[]
@@ -78,7 +81,11 @@ export function defineOperator<const T extends Fields = Fields>(options: Operato
     )
   }
   checkConfigs(controllers, config, name)
-  const declaredInputs = uniqueInputs(controllers.flatMap((controller) => controller.declaredInputs))
+  const coordinators = coordinatorsOf(controllers, name)
+  const declaredInputs = uniqueInputs([
+    ...controllers.flatMap((controller) => controller.declaredInputs),
+    ...coordinators.flatMap((coordinator) => coordinator.declaredInputs),
+  ])
   const declaredOutputs = uniqueInputs(controllers.flatMap((controller) => controller.declaredOutputs))
   checkVersions(declaredInputs, `Operator ${name}`)
   const inputs = kindsOf(declaredInputs)
@@ -86,6 +93,7 @@ export function defineOperator<const T extends Fields = Fields>(options: Operato
     name,
     config,
     controllers,
+    coordinators,
     webhooks,
     conversions,
     declaredInputs,
@@ -94,6 +102,18 @@ export function defineOperator<const T extends Fields = Fields>(options: Operato
     outputs: kindsOf(declaredOutputs),
     kinds: inputs.filter(isKind),
   }
+}
+
+/** @throws InvalidController for two coordinators of one name */
+function coordinatorsOf(controllers: readonly Controller[], operator: string): readonly Coordinator[] {
+  const all = [...new Set(controllers.flatMap(({ coordinators }) => coordinators))]
+  const names = all.map(({ name }) => name)
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  if (twice === undefined) return all
+  throw new MusterError(
+    operatorErrors.InvalidController,
+    `Operator ${operator} has two coordinators called ${twice}: their decisions could not be told apart.`,
+  )
 }
 
 function checkConfigs(controllers: readonly Controller[], config: Config | undefined, operator: string): void {

@@ -18,7 +18,7 @@ import { takeOverridden } from './reconcile/override.ts'
 import { ReconcileRun, type StepResult, type Waves } from './reconcile/run.ts'
 import type { Conclusion, ReconcileSituation } from './reconcile/situation.ts'
 import { updateDependents } from './reconcile/updater.ts'
-import { Suspended } from './task/task-results.ts'
+import { Suspended } from './suspended.ts'
 import { nextStep, standardSteps, type StepEvent, type StepName } from './step-graph.ts'
 
 export { finalizerName } from './reconcile/finalizers.ts'

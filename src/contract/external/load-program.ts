@@ -73,6 +73,7 @@ export function bare(name: string): Operator {
   return {
     name,
     controllers: [],
+    coordinators: [],
     config: undefined,
     webhooks: [],
     conversions: [],

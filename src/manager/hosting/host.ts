@@ -20,6 +20,7 @@ import type { Finding } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
 import { createFindingReporter } from '../findings/finding-reporter.ts'
 import type { UnderWay } from '../observability/health.ts'
+import { createCoordinators } from '../coordinators/coordinators.ts'
 import { createHeldTracker } from '../inputs/held-tracker.ts'
 import { createInputTracker } from '../inputs/input-tracker.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
@@ -162,6 +163,18 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     fieldValidation: options.fieldValidation,
     onSent: (changes) => lane.spend(changes),
   })
+  const coordinators = createCoordinators({
+    operator: operator.name,
+    coordinators: operator.coordinators,
+    client,
+    cache,
+    namespaces,
+    clock,
+    config: () => settings,
+    history,
+    log,
+    onProblem: (coordinator, message) => log({ level: 'error', msg: message, operator: operator.name, coordinator }),
+  })
   /** Each controller subscribes to its own inputs, and is notified of every write, by whichever controller. */
   const controllers = operator.controllers.map((controller) => {
     const inputs = createInputTracker({
@@ -198,6 +211,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       config: () => settings,
       live,
       tasks,
+      decisions: coordinators.openReader(controller, (keys, why) => reconciler.onDecided(keys, why)),
       runReconcile: options.run ?? runReconcile,
       observer: options.observer,
       term,
@@ -220,14 +234,15 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await serveWebhooks(options, log)
       // `stop` may have been called meanwhile.
       if (isStopped) return
-      await Promise.all(controllers.map(({ inputs }) => inputs.start()))
+      // Coordinators first: their subscriptions are then served first, and have taken in a change before it enqueues a CR.
+      await Promise.all([coordinators.start(), ...controllers.map(({ inputs }) => inputs.start())])
       if (isStopped) return
       for (const { reconciler } of controllers) reconciler.start()
     },
     async idle() {
       const isBusy = (): boolean => lane.state().waiting + lane.state().running > 0
       const loaded = async (): Promise<void> => {
-        await Promise.all(controllers.map(({ inputs }) => inputs.settled()))
+        await Promise.all([coordinators.settled(), ...controllers.map(({ inputs }) => inputs.settled())])
       }
       do {
         await loaded()
@@ -240,6 +255,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     reconfigure({ config, gates: others }) {
       if (config) {
         settings = operator.config?.read(config) ?? {}
+        coordinators.restart()
         for (const { reconciler } of controllers) reconciler.restart()
       }
       if (others) lane.regate(others)
@@ -249,6 +265,7 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
       await lane.leave()
       await reporter.settled()
       await Promise.all(pendingEvents)
+      coordinators.stop()
       for (const { inputs, held, reconciler } of controllers) {
         reconciler.stop()
         inputs.stop()

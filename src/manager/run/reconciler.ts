@@ -26,6 +26,7 @@ import type { FindingSubject, FindingReporter } from '../findings/finding-report
 import type { RunCause } from '../gates/priority.ts'
 import type { HeldTracker } from '../inputs/held-tracker.ts'
 import type { InputTracker } from '../inputs/input-tracker.ts'
+import type { DecisionCause, DecisionReader } from '../coordinators/coordinators.ts'
 import { beginTerm, type Term } from '../leases/term.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SchedulerLane } from '../schedule/lane.ts'
@@ -53,6 +54,8 @@ interface ReconcilerOptions {
   readonly config: () => unknown
   readonly live: Live
   readonly tasks: Pick<TaskRunner, 'openCaller'>
+  /** The decisions of its coordinators, for a controller that declares some. */
+  readonly decisions?: DecisionReader | undefined
   readonly runReconcile: RunReconcile
   readonly observer?: RunObserver | undefined
   /** Fencing; without it, writes are always allowed. */
@@ -86,12 +89,15 @@ export interface Reconciler {
   onKind(resource: Resource): void
   /** Inputs that were pending are loaded. */
   onLoaded(): void
+  /** Decisions that these keys have read have changed, or can be read now. */
+  onDecided(keys: Iterable<string>, why: DecisionCause): void
   /** Releases the tasks that it asks for. */
   stop(): void
 }
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { operator, controller, client, inputs, clock, execute, recordEvent, lane, reporter, history, log } = options
+  const { operator, controller, client, inputs, clock, execute, recordEvent, lane, reporter, history, log, decisions } =
+    options
   const { observer = noObserver } = options
   const { kind, own, declaredInputs } = controller
   const { source, references } = inputs
@@ -136,11 +142,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     reporter.forget(idOf(key))
     table.forget(key)
     options.held?.forget(key)
+    decisions?.forget(key)
   }
 
   // ── one reconcile ──────────────────────────────────────────────────────────────────────────────────────────
 
   async function work(key: string, cause: RunCause): Promise<void> {
+    await decisions?.decided()
     const cr = find(key)
     if (!cr) {
       forget(key)
@@ -156,6 +164,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const run = begin(key, cr)
     const held = options.held?.open(key)
     const caller = callerOf(key)
+    const decided = decisions?.open(key)
     caller?.begin()
     try {
       const situation = {
@@ -168,6 +177,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         live: run.live(options.live),
         held,
         tasks: caller && run.tasks(caller),
+        decisions: decided,
         memory: memories.get(key) ?? noMemory,
         marks: run.observed.marks,
       }
@@ -186,6 +196,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     } finally {
       run.end()
       table.record(key, run.view.reads)
+      decided?.close()
       // The reconcile may have removed the last finalizer: its own write causes no watch event here.
       if (!find(key)) forget(key)
     }
@@ -455,6 +466,14 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const loaded = [...waiting]
       waiting.clear()
       for (const key of loaded) enqueue(key, history.newOrigin())
+    },
+    onDecided(keys, { coordinator, origin }) {
+      if (!isStarted) return
+      for (const key of keys) {
+        triggers.set(key, { kind: 'Coordinator', metadata: { name: coordinator } })
+        if (throttle.isThrottled(key) && origin > (handled.get(key) ?? -1)) release(key)
+        enqueue(key, origin)
+      }
     },
     stop() {
       for (const caller of callers.values()) caller.close()

@@ -4,7 +4,7 @@ import { clientErrors } from '../../client/errors.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { defineTask, type Task, type TaskContext } from '../../operator/task/task.ts'
-import { Suspended } from '../../operator/task/task-results.ts'
+import { Suspended } from '../../operator/suspended.ts'
 import { createTaskRunner, type TaskCaller, type TaskRunner, type TaskRunnerOptions } from './task-runner.ts'
 
 /** A task whose attempts end when the test says so. */

@@ -18,7 +18,7 @@ import { equalJson, parseJson } from '../../kube/json.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { operatorErrors } from '../../operator/errors.ts'
 import { jsonText, type Task, type TaskCall, taskCall, type TaskSecrets } from '../../operator/task/task.ts'
-import { Suspended, type TaskResults } from '../../operator/task/task-results.ts'
+import { suspendedFor, type TaskResults } from '../../operator/task/task-results.ts'
 import { managerErrors } from '../errors.ts'
 import type { ResultFolder } from './result-folder.ts'
 import { createResultStore, type StoredResult } from './result-store.ts'
@@ -349,10 +349,10 @@ export function createTaskRunner(options: TaskRunnerOptions = {}): TaskRunner {
       ): Promise<Result> {
         const call = taskCall(task, input)
         for (;;) {
-          if (!isOpen || isClosed) throw new Suspended(task.name)
+          if (!isOpen || isClosed) throw suspendedFor(task)
           const found = ask(call, secrets)
           if (!(found instanceof Attempt)) return found.value as Result
-          if (!runBlocking) throw new Suspended(task.name)
+          if (!runBlocking) throw suspendedFor(task)
           await found.ended.promise
         }
       },

@@ -9,12 +9,13 @@
 import type { Health } from '../../kube/meta/health.ts'
 import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import type { Decisions } from '../coordinator/decisions.ts'
 import type { Context } from '../dependent/dependent.ts'
 import type { Live } from '../live.ts'
 import type { ObjectName } from '../view/view.ts'
 import type { HeldObjects } from './held-objects.ts'
 
-export interface EmbeddingContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config> {
+export interface EmbeddingContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config>, Decisions {
   readonly live: Live
   readonly held: HeldObjects
   /** The CR is being deleted. */

@@ -1,7 +1,8 @@
 /** Results of tasks, for author code: declared tasks only. A reconcile that is suspended stays so, even if author code catches it. */
 import { MusterError } from '../../kube/muster-error.ts'
 import { operatorErrors } from '../errors.ts'
-import { directResults, Suspended, type TaskResults } from '../task/task-results.ts'
+import { Suspended } from '../suspended.ts'
+import { directResults, type TaskResults } from '../task/task-results.ts'
 import type { ReconcileRun } from './run.ts'
 
 export function resultFor(run: ReconcileRun): TaskResults['result'] {

@@ -10,7 +10,7 @@ import type { Owner } from '../dependent/desired.ts'
 import { kindText } from '../dependent/entry.ts'
 import { type ReconcileFailure, failureOf } from '../failure.ts'
 import type { EventDraft, Ledger, LedgerEntry, Operation } from '../ledger.ts'
-import type { Suspended } from '../task/task-results.ts'
+import type { Suspended } from '../suspended.ts'
 import type { SecretReads } from '../view/secret-redaction.ts'
 import type { ObjectName } from '../view/view.ts'
 
@@ -80,7 +80,7 @@ export class StepJournal {
     return failure
   }
 
-  /** Ends the run: it waits for a task. */
+  /** Ends the run: it waits for a task or a coordinator. */
   suspend(suspension: Suspended): void {
     if (this.suspension) return
     this.suspension = suspension

@@ -16,6 +16,7 @@ import type { Observed } from '../lifecycle/observation.ts'
 import type { LifecycleStep } from '../lifecycle/step.ts'
 import type { MutationOutcome, Wave } from '../plan.ts'
 import type { Dependent } from '../dependent/dependent.ts'
+import { decisionFor } from './author-decision.ts'
 import { resultFor } from './author-result.ts'
 import { authorView } from './author-view.ts'
 import { StepJournal } from './journal.ts'
@@ -76,7 +77,16 @@ export class ReconcileRun {
     const { secrets } = view
     this.situation = situation
     this.owner = { operator, controller: controller.name }
-    this.context = { cr, view: authorView(view, this), now: clock.now(), config, live, held, result: resultFor(this) }
+    this.context = {
+      cr,
+      view: authorView(view, this),
+      now: clock.now(),
+      config,
+      live,
+      held,
+      result: resultFor(this),
+      decision: decisionFor(this),
+    }
     this.journal = new StepJournal(this.owner, secrets)
     this.hide = secrets.hide
     this.cr = cr

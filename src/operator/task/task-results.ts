@@ -3,6 +3,7 @@
  * the reconcile by `Suspended`: no failure, no status, no back-off; the CR is enqueued when the task has ended. Where a reconcile
  * has no manager (a directory, a test, a simulation), it waits for the task and goes on.
  */
+import { Suspended } from '../suspended.ts'
 import { type Task, taskCall, type TaskSecrets } from './task.ts'
 
 export interface ResultOptions {
@@ -23,16 +24,9 @@ export interface TaskResults {
   ): Promise<Result>
 }
 
-/** Ends a reconcile that waits for a task. Author code lets it pass. */
-export class Suspended extends Error {
-  /** The name of the task. */
-  readonly task: string
-
-  constructor(task: string) {
-    super(`the result of task ${task}`)
-    this.name = 'Suspended'
-    this.task = task
-  }
+/** The suspension of a reconcile that waits for a task. */
+export function suspendedFor({ name }: Pick<Task, 'name'>): Suspended {
+  return new Suspended(`the result of task ${name}`)
 }
 
 /** Works each task out where it is asked for, and remembers nothing: for a reconcile on its own. */

@@ -11,7 +11,7 @@ import type { EmbeddedSet, EmbeddingContext } from '../../operator/embedded/embe
 import { neededFields } from '../../operator/embedded/needed-fields.ts'
 import { fail, failureOf } from '../../operator/failure.ts'
 import type { Task } from '../../operator/task/task.ts'
-import { Suspended } from '../../operator/task/task-results.ts'
+import { Suspended } from '../../operator/suspended.ts'
 import { referenced } from '../../operator/view/input.ts'
 import type { ObjectName, View } from '../../operator/view/view.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'

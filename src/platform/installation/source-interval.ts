@@ -16,7 +16,7 @@ import { durationToMs, parseDuration, parseTime } from '../../kube/units/duratio
 import type { LiveContext } from '../../operator/controller.ts'
 import { failureOf } from '../../operator/failure.ts'
 import type { Task } from '../../operator/task/task.ts'
-import { Suspended } from '../../operator/task/task-results.ts'
+import { Suspended } from '../../operator/suspended.ts'
 import type { FixedVersion } from '../../render/source/moving-version.ts'
 import type { InstallationArtifact, InstallationObject, InstallationSource } from './installation.ts'
 import type { SourceRequest } from './render-source.ts'
