@@ -168,7 +168,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
-  workloads: ['errors.ts', 'core', 'replay'],
+  workloads: ['errors.ts', 'core', 'replay', 'appwrapper'],
   cli: [
     'errors.ts',
     'error-table.ts',
