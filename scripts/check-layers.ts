@@ -129,6 +129,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'config.ts',
     'coordinator',
     'plan.ts',
+    'edits.ts',
     'dependent',
     'embedded',
     'ledger.ts',
