@@ -46,6 +46,8 @@ export interface NodeTemplate {
 
 export interface PoolMachine {
   readonly name: string
+  /** The node that it has become. */
+  readonly node?: string | undefined
   readonly createdAt: number
   readonly isReady: boolean
   /** Why it will never become ready, such as a stock-out. */
@@ -78,6 +80,8 @@ export interface NodePool {
    * empty. `pattern`: it is never scaled; pools of the sort `own` are made after it.
    */
   readonly sort: 'shared' | 'own' | 'pattern'
+  /** Of a pool of the sort `own`: the id of its pattern. */
+  readonly pattern?: string | undefined
   /** It is being deleted. */
   readonly isLeaving: boolean
 }

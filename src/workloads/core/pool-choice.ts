@@ -113,10 +113,8 @@ function cheapest(
     const count = room > 0 ? pending.needed(groups, template, room) : undefined
     if (count === undefined) continue
     const cost = count * (template.price ?? estimatedPrice(template))
-    const isBetter =
-      !best ||
-      cost < best.cost ||
-      (cost === best.cost && (count < best.count || (count === best.count && id < best.id)))
+    // Of equal ones the first.
+    const isBetter = !best || cost < best.cost || (cost === best.cost && count < best.count)
     if (isBetter) best = { id, count, cost }
   }
   return best && { id: best.id, count: best.count }

@@ -23,7 +23,7 @@ interface Pool {
   base: number
   replicas: number
   record: PoolRecord
-  machines: (PoolMachine & { readonly node: string })[]
+  machines: PoolMachine[]
 }
 
 /** A cluster with pools, a controller that makes and deletes machines, and workloads that start where there are free machines. */
@@ -79,7 +79,7 @@ class World {
   makeMachines(pool: Pool): void {
     while (pool.machines.length < pool.replicas) {
       const name = `m${this.made++}`
-      const fresh = { name, node: name, createdAt: this.now + this.made, isLeaving: false, isMarked: false, users: [] }
+      const fresh = { name, createdAt: this.now + this.made, isLeaving: false, isMarked: false, users: [] }
       pool.machines.push({ ...fresh, isReady: this.made <= pool.base })
     }
     while (pool.machines.length > pool.replicas) {

@@ -115,7 +115,7 @@ export function decideScaling(
 ): ScaleDecision {
   const drafts = [...pools]
     .filter(({ isLeaving }) => !isLeaving)
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .toSorted((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
     .map(draftOf)
   // What is taken back counts until that is stored.
   const stored = drafts.reduce((sum, { pool }) => sum + added(pool.record), 0)
@@ -135,6 +135,7 @@ export function decideScaling(
     trimToReplicas(draft, round)
     reviewClaims(draft, round)
   }
+  coolPatterns(drafts)
   const waiting = [...round.workloads.values()].filter(({ phase }) => phase === 'waiting').toSorted(compareWaiting)
   countPending(waiting, round)
   for (const workload of waiting) serve(workload, round)
@@ -145,6 +146,10 @@ export function decideScaling(
     }),
   )
   return { pools: decisions, workloads: round.decided, again: round.again === Infinity ? undefined : round.again }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
 }
 
 function askAgain(round: Round, at: number): void {
@@ -215,6 +220,14 @@ function giveUpOn(draft: PoolDraft, id: string, count: number, since: number, ro
     draft.failures += 1
     draft.notBefore = now + settings.coolDownMs * 2 ** Math.min(draft.failures - 1, mostDoublings)
   } else if (ready === count && draft.failures > 0) draft.failures = 0
+}
+
+/** What failed for one pool would fail for the next one that is made after the same pattern. */
+function coolPatterns(drafts: readonly PoolDraft[]): void {
+  const until = new Map<string, number>()
+  for (const { pool, notBefore } of drafts)
+    if (pool.pattern !== undefined) until.set(pool.pattern, Math.max(until.get(pool.pattern) ?? 0, notBefore))
+  for (const draft of drafts) if (draft.pool.sort === 'pattern') draft.notBefore = until.get(draft.pool.id) ?? 0
 }
 
 /** Nodes that are being added for workloads without named instance types have room for others, too. */
@@ -451,10 +464,13 @@ function conclude(draft: PoolDraft, round: Round): PoolDecision | undefined {
   if (pool.sort === 'pattern') return undefined
   const victims = scaleIn(draft, round)
   const { claims, idle, failures, replicas } = draft
-  const notBefore = failures === 0 && draft.notBefore <= round.now ? 0 : draft.notBefore
+  const notBefore = draft.notBefore <= round.now && failures === 0 ? 0 : draft.notBefore
   const record: PoolRecord = { claims, idle, failures, notBefore }
   const machines = machineDecisions(draft, victims)
-  const isObsolete = pool.sort === 'own' && replicas === 0 && pool.replicas === 0 && claims.length + idle.length === 0
+  const isEmpty = replicas === 0 && pool.replicas === 0 && claims.length + idle.length === 0
+  // Until it has cooled down, it says that its pattern has failed.
+  if (isEmpty && pool.sort === 'own') askAgain(round, notBefore)
+  const isObsolete = isEmpty && pool.sort === 'own' && notBefore <= round.now
   const isSame = replicas === pool.replicas && JSON.stringify(record) === JSON.stringify(pool.record)
   return isSame && machines.size === 0 && !isObsolete ? undefined : { replicas, record, machines, isObsolete }
 }
