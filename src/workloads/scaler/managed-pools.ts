@@ -54,7 +54,14 @@ export const managedPoolController: ScalerController<ManagedNodePoolObject> = de
     },
   },
   async reconcile(context) {
-    if (!context.live.available) return {}
+    const { cr, decision, live } = context
+    if (!live.available) return {}
+    const decided = decision(nodeScaler, cr.metadata.uid ?? '')
+    // It is about to be edited: the manager is asked for what it should be then.
+    if (decided?.for === 'pool' && (decided.isObsolete || decided.replicas !== cr.spec.replicas)) {
+      const { replicas = 0, failure } = cr.status ?? {}
+      return { status: { replicas, ...(failure !== undefined && { failure }) } }
+    }
     const { state, failure } = await keepPool(context)
     const replicas = state?.current ?? 0
     const isAtRest = failure === undefined && replicas === context.cr.spec.replicas

@@ -20,6 +20,8 @@ interface OcmOptions {
   /** The id of the cluster at the manager; otherwise `externalId` is looked up. */
   readonly clusterId?: string | undefined
   readonly externalId?: string | undefined
+  /** Of each call. @default 10_000 */
+  readonly timeoutMs?: number
 }
 
 /** What differs between the two sorts of pools. */
@@ -56,7 +58,6 @@ const nodePools: PoolSort = {
   }),
 }
 
-const timeoutMs = 10_000
 /** The longest wait that a server may ask for. */
 const mostWaitMs = 10 * 60_000
 const clientId = 'cloud-services'
@@ -172,7 +173,7 @@ function unknownCluster(message: string): OperatorError {
   return new OperatorError('UnknownCluster', `${message} No managed pools are made.`)
 }
 
-async function send({ http }: OcmOptions, call: HttpCall): Promise<HttpAnswer> {
+async function send({ http, timeoutMs = 10_000 }: OcmOptions, call: HttpCall): Promise<HttpAnswer> {
   // One attempt: the reconcile is repeated with back-off, from what the server then says. No other origin gets the token.
   return await http({ timeoutMs, retries: 0, redirectTo: [], ...call })
 }

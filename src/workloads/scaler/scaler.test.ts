@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { inProcess, MisbehavingClusterManager } from '../../../test/misbehaving-cluster-manager.ts'
 import { type MachineSimulation, machineNamespace, simulateMachines } from '../../../test/simulated-machines.ts'
 import { findCondition } from '../../kube/meta/condition.ts'
-import { Node, Pod } from '../../kube/kinds.ts'
+import { Node, Pod, Secret } from '../../kube/kinds.ts'
 import { openTestEnvironment, type TestEnvironment } from '../../manager/testing/test-environment.ts'
+import { offline } from '../../operator/live.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
 import type { InstascaleSettings } from './instascale-settings.ts'
 import { clusterApiMachines, type MachineApi, openShiftMachines } from './machine-kinds.ts'
+import { ManagedNodePool } from './managed-node-pool.ts'
 import { nodeScalerOperator } from './scaler-operator.ts'
 
 let environment: TestEnvironment
@@ -296,5 +299,128 @@ describe('kinds that are absent', () => {
     await environment.settle(120_000)
     await rest()
     expect(await conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
+  })
+})
+
+describe('managed pools', () => {
+  const secretRef = { namespace: 'default', name: 'ocm' }
+  let manager: MisbehavingClusterManager
+
+  async function openManaged(token: string | undefined): Promise<void> {
+    manager = new MisbehavingClusterManager()
+    const settings = {
+      ocmSecretRef: secretRef,
+      ocm: { clusterId: manager.clusterId, url: 'https://ocm', tokenUrl: 'https://ocm/token' },
+    }
+    environment = await openTestEnvironment(nodeScalerOperator, {
+      config: { instascale: settings },
+      live: { ...offline, available: true, http: inProcess(manager) },
+      log: () => undefined,
+    })
+    machines = simulateMachines({ client: environment.client })
+    await machines.install()
+    const data = token === undefined ? {} : { token: Buffer.from(token).toString('base64') }
+    await environment.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: secretRef, data })
+  }
+
+  /** The cluster manager's part: nodes of its pools come and go. */
+  async function makeNodes(): Promise<void> {
+    const { items } = await environment.client.list(Node)
+    const wanted = new Map<string, Record<string, string>>()
+    for (const { id, replicas, labels } of manager.pools.values())
+      for (let each = 0; each < replicas; each++) wanted.set(`${id}-${each}`, labels)
+    for (const { metadata } of items) if (!wanted.has(metadata.name)) await environment.client.delete(Node, metadata)
+    for (const [name, labels] of wanted)
+      if (!items.some(({ metadata }) => metadata.name === name))
+        await environment.client.create(Node, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } })
+  }
+
+  async function settle(horizonMs = 40_000): Promise<void> {
+    await environment.settle(horizonMs)
+    await makeNodes()
+    await environment.settle()
+  }
+
+  const objects = async () => (await environment.client.list(ManagedNodePool)).items
+
+  it('scenario 32: a pool is made, its nodes are the AppWrapper’s, and after it nothing is left', async () => {
+    await openManaged('offline-token')
+    await machines.createPool('set', 'g4dn.xlarge')
+    await submit('train', 'g4dn.xlarge', 2)
+    await lacks('train')
+    await settle()
+    expect([...manager.pools.values()]).toMatchObject([{ instanceType: 'g4dn.xlarge', replicas: 2 }])
+    expect(await machines.replicas('set')).toBe(0)
+    const { items } = await environment.client.list(Node)
+    expect(items.map(({ metadata }) => metadata.labels?.['train-default'])).toEqual(['train-default', 'train-default'])
+    expect(await conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
+    await starts('train')
+    await settle()
+    await completes('train')
+    await settle(70_000)
+    await settle(70_000)
+    expect(manager.pools.size).toBe(0)
+    expect(await objects()).toEqual([])
+  })
+
+  it('are handed over, and resized for the next AppWrapper instead of made again', async () => {
+    await openManaged('offline-token')
+    await submit('a', 'g4dn.xlarge', 1)
+    await lacks('a')
+    await settle()
+    await starts('a')
+    const [id] = manager.pools.keys()
+    await submit('b', 'g4dn.xlarge', 2)
+    await environment.client.delete(AppWrapper, at('a'))
+    await settle()
+    await lacks('b')
+    await settle()
+    expect([...manager.pools.values()]).toMatchObject([{ id, replicas: 2 }])
+    await settle()
+    expect(await conditionOf('b')).toMatchObject({ reason: 'NodesReady' })
+  })
+
+  it('are never lost or doubled, however the cluster manager behaves', async () => {
+    await openManaged('offline-token')
+    manager.faults.push('hang', 'lose', 'fail', 'lie', 'garbage', 'throttle')
+    await submit('train', 'g4dn.xlarge', 1)
+    await lacks('train')
+    for (let each = 0; each < 4; each++) await settle(120_000)
+    expect(manager.pools.size).toBe(1)
+    manager.faults.push('break', 'lie', 'fail', 'hang')
+    await environment.client.delete(AppWrapper, at('train'))
+    for (let each = 0; each < 4; each++) await settle(300_000)
+    expect(manager.pools.size).toBe(0)
+    expect(await objects()).toEqual([])
+  })
+
+  it('that are refused are given up, and not asked for in a loop', async () => {
+    await openManaged('offline-token')
+    manager.shortages.set('g4dn.xlarge', 'quota exceeded')
+    await submit('train', 'g4dn.xlarge', 1)
+    await lacks('train')
+    await settle(60_000)
+    expect(await conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
+    const posts = () => manager.requests.filter(({ method, path }) => method === 'POST' && path !== '/token').length
+    expect(posts()).toBe(1)
+    await settle(86_400_000)
+    expect(posts()).toBeLessThan(40)
+  })
+
+  it('need a token: without one, the object says what is missing', async () => {
+    await openManaged(undefined)
+    await submit('train', 'g4dn.xlarge', 1)
+    await lacks('train')
+    await environment.settle()
+    const [object] = await objects()
+    expect(findCondition(object?.status?.conditions, 'Reconciled')).toMatchObject({
+      status: 'False',
+      reason: 'NoToken',
+      message: expect.stringContaining('Secret default/ocm has no key token.') as string,
+    })
+    const data = { token: Buffer.from('offline-token').toString('base64') }
+    await environment.client.patch(Secret, secretRef, { data }, { type: 'merge' })
+    await settle()
+    expect(manager.pools.size).toBe(1)
   })
 })
