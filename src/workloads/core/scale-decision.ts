@@ -115,7 +115,7 @@ export function decideScaling(
 ): ScaleDecision {
   const drafts = [...pools]
     .filter(({ isLeaving }) => !isLeaving)
-    .toSorted((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
+    .toSorted((a, b) => Number(isPattern(a)) - Number(isPattern(b)) || compare(a.name, b.name) || compare(a.id, b.id))
     .map(draftOf)
   // What is taken back counts until that is stored.
   const stored = drafts.reduce((sum, { pool }) => sum + added(pool.record), 0)
@@ -146,6 +146,11 @@ export function decideScaling(
     }),
   )
   return { pools: decisions, workloads: round.decided, again: round.again === Infinity ? undefined : round.again }
+}
+
+/** A pool that is there comes before one that would be made. */
+function isPattern({ sort }: NodePool): boolean {
+  return sort === 'pattern'
 }
 
 function compare(a: string, b: string): number {

@@ -403,8 +403,9 @@ describe('managed pools', () => {
     expect(await conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
     const posts = () => manager.requests.filter(({ method, path }) => method === 'POST' && path !== '/token').length
     expect(posts()).toBe(1)
-    await settle(86_400_000)
-    expect(posts()).toBeLessThan(40)
+    await settle(6 * 3_600_000)
+    // After 5, 10, 20, 40 and then every 80 minutes.
+    expect(posts()).toBe(8)
   })
 
   it('need a token: without one, the object says what is missing', async () => {
