@@ -169,7 +169,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
-  workloads: ['errors.ts', 'core', 'replay', 'appwrapper'],
+  workloads: ['errors.ts', 'core', 'replay', 'appwrapper', 'scaler'],
   cli: [
     'errors.ts',
     'error-table.ts',

@@ -472,7 +472,8 @@ function conclude(draft: PoolDraft, round: Round): PoolDecision | undefined {
   const notBefore = draft.notBefore <= round.now && failures === 0 ? 0 : draft.notBefore
   const record: PoolRecord = { claims, idle, failures, notBefore }
   const machines = machineDecisions(draft, victims)
-  const isEmpty = replicas === 0 && pool.replicas === 0 && claims.length + idle.length === 0
+  const hasNone = pool.replicas === 0 && pool.machines.length === 0 && claims.length + idle.length === 0
+  const isEmpty = replicas === 0 && hasNone
   // Until it has cooled down, it says that its pattern has failed.
   if (isEmpty && pool.sort === 'own') askAgain(round, notBefore)
   const isObsolete = isEmpty && pool.sort === 'own' && notBefore <= round.now

@@ -1,221 +1,162 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { inProcess, MisbehavingClusterManager } from '../../../test/misbehaving-cluster-manager.ts'
-import { type MachineSimulation, machineNamespace, simulateMachines } from '../../../test/simulated-machines.ts'
+import { openScaler, type ScalerEnvironment } from '../../../test/scaler-environment.ts'
+import { machineNamespace } from '../../../test/simulated-machines.ts'
 import { findCondition } from '../../kube/meta/condition.ts'
 import { Node, Pod, Secret } from '../../kube/kinds.ts'
-import { openTestEnvironment, type TestEnvironment } from '../../manager/testing/test-environment.ts'
 import { offline } from '../../operator/live.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
-import type { InstascaleSettings } from './instascale-settings.ts'
-import { clusterApiMachines, type MachineApi, openShiftMachines } from './machine-kinds.ts'
+import { clusterApiMachines, openShiftMachines } from './machine-kinds.ts'
 import { ManagedNodePool } from './managed-node-pool.ts'
-import { nodeScalerOperator } from './scaler-operator.ts'
 
-let environment: TestEnvironment
-let machines: MachineSimulation
+let environment: ScalerEnvironment
 afterEach(() => environment.close())
 
-async function open(settings: Partial<InstascaleSettings> = {}, api: MachineApi = openShiftMachines): Promise<void> {
-  environment = await openTestEnvironment(nodeScalerOperator, { config: { instascale: settings } })
-  machines = simulateMachines({ client: environment.client, api })
-  await machines.install()
-}
-
-/** Lets the scaler and the machine controller act in turns until both are at rest. */
-async function rest(horizonMs = 2000): Promise<void> {
-  await environment.settle(horizonMs)
-  for (let round = 0; await machines.step(); round++) {
-    expect(round).toBeLessThan(20)
-    await environment.settle()
-  }
-}
-
 const at = (name: string) => ({ name, namespace: 'default' })
-const component = (replicas: number, cpu = '1') => {
-  const containers = [{ name: 'main', image: 'main:1', resources: { requests: { cpu } } }]
-  const template = { metadata: { labels: { app: 'main' } }, spec: { containers, restartPolicy: 'Never' } }
-  const job = {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { name: 'main' },
-    spec: { parallelism: replicas, template },
-  }
-  return { template: job }
-}
-
-async function submit(name: string, types: string | undefined, ...replicas: readonly number[]): Promise<void> {
-  await environment.create(AppWrapper, {
-    apiVersion: 'workload.codeflare.dev/v1beta2',
-    kind: 'AppWrapper',
-    metadata: { ...at(name), ...(types !== undefined && { labels: { orderedinstance: types } }) },
-    spec: { components: replicas.map((count) => component(count)) },
-  })
-}
-
-/** The queue's part: what it says about an AppWrapper. */
-async function say(name: string, phase: string, status: 'True' | 'False', reason: string): Promise<void> {
-  const lastTransitionTime = new Date(environment.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
-  const { status: before } = await environment.client.get(AppWrapper, at(name))
-  const others = (before?.conditions ?? []).filter(({ type }) => type !== 'QuotaReserved')
-  const condition = { type: 'QuotaReserved', status, reason, message: 'Insufficient resources', lastTransitionTime }
-  await environment.client.patch(
-    AppWrapper,
-    at(name),
-    { status: { phase, conditions: [...others, condition] } },
-    { type: 'merge', subresource: 'status' },
-  )
-}
-const lacks = (name: string) => say(name, 'Suspended', 'False', 'InsufficientNodes')
-const starts = (name: string) => say(name, 'Running', 'True', 'Dispatched')
-const completes = (name: string) => say(name, 'Succeeded', 'False', 'Completed')
-
-async function conditionOf(name: string) {
-  return findCondition((await environment.client.get(AppWrapper, at(name))).status?.conditions, 'NodesRequested')
-}
 
 describe.each([openShiftMachines, clusterApiMachines])('scenario 28, with $owner.kind', (api) => {
   it('an AppWrapper that lacks nodes gets one of its type, and it goes with the AppWrapper', async () => {
-    await open({}, api)
+    environment = await openScaler({ api })
     const labels = { 'node.kubernetes.io/instance-type': 'g4dn.xlarge' }
     const annotations = {
       'capacity.cluster-autoscaler.kubernetes.io/labels': 'node.kubernetes.io/instance-type=g4dn.xlarge',
     }
-    await machines.createPool('gpu', 'g4dn.xlarge', 0, { labels, annotations })
-    await machines.createPool('other', 'm5.xlarge', 1)
-    await submit('train', 'g4dn.xlarge', 1)
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(0)
-    await lacks('train')
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(1)
-    expect(await conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
-    const [machine] = await machines.machines('gpu')
+    await environment.machines.createPool('gpu', 'g4dn.xlarge', 0, { labels, annotations })
+    await environment.machines.createPool('other', 'm5.xlarge', 1)
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(0)
+    await environment.lacks('train')
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(1)
+    expect(await environment.conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
+    const [machine] = await environment.machines.machines('gpu')
     const node = await environment.client.get(Node, { name: machine!.metadata.name })
     expect(machine!.metadata.labels).toMatchObject({ 'train-default': 'train-default' })
     expect(node.metadata.labels).toMatchObject({ 'train-default': 'train-default' })
-    await starts('train')
-    await rest()
-    expect(await conditionOf('train')).toMatchObject({ status: 'False', reason: 'NotWaiting' })
+    await environment.starts('train')
+    await environment.rest()
+    expect(await environment.conditionOf('train')).toMatchObject({ status: 'False', reason: 'NotWaiting' })
     await environment.client.delete(AppWrapper, at('train'))
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(1)
-    await rest(70_000)
-    expect(await machines.replicas('gpu')).toBe(0)
-    expect(machines.deleted).toEqual([machine!.metadata.name])
-    expect(await machines.replicas('other')).toBe(1)
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(1)
+    await environment.rest(70_000)
+    expect(await environment.machines.replicas('gpu')).toBe(0)
+    expect(environment.machines.deleted).toEqual([machine!.metadata.name])
+    expect(await environment.machines.replicas('other')).toBe(1)
   })
 })
 
 describe('scale-out', () => {
   it('scenario 29: of each type as many as its pod sets need; with an empty label, none', async () => {
-    await open({ maxScaleoutAllowed: 10 })
-    await machines.createPool('a', 'a')
-    await machines.createPool('b', 'b')
-    await submit('two', 'a_b', 1, 2)
-    await submit('none', '', 4)
-    for (const name of ['two', 'none']) await lacks(name)
-    await rest()
-    expect([await machines.replicas('a'), await machines.replicas('b')]).toEqual([1, 2])
-    expect(await conditionOf('none')).toMatchObject({ status: 'False', reason: 'NoInstanceTypes' })
+    environment = await openScaler({ settings: { maxScaleoutAllowed: 10 } })
+    await environment.machines.createPool('a', 'a')
+    await environment.machines.createPool('b', 'b')
+    await environment.submit('two', 'a_b', 1, 2)
+    await environment.submit('none', '', 4)
+    for (const name of ['two', 'none']) await environment.lacks(name)
+    await environment.rest()
+    expect([await environment.machines.replicas('a'), await environment.machines.replicas('b')]).toEqual([1, 2])
+    expect(await environment.conditionOf('none')).toMatchObject({ status: 'False', reason: 'NoInstanceTypes' })
   })
 
   it('is for lack of nodes, never for lack of quota, although both messages say insufficient', async () => {
-    await open()
-    await machines.createPool('a', 'a')
-    await submit('poor', 'a', 1)
-    await say('poor', 'Suspended', 'False', 'InsufficientQuota')
-    await rest()
-    expect(await machines.replicas('a')).toBe(0)
+    environment = await openScaler()
+    await environment.machines.createPool('a', 'a')
+    await environment.submit('poor', 'a', 1)
+    await environment.say('poor', 'Suspended', 'False', 'InsufficientQuota')
+    await environment.rest()
+    expect(await environment.machines.replicas('a')).toBe(0)
   })
 
   it('scenario 30: no more than the maximum, for all pools and AppWrappers together, and the condition says so', async () => {
-    await open({ maxScaleoutAllowed: 3 })
-    await machines.createPool('a', 'a')
-    await machines.createPool('b', 'b')
-    await submit('first', 'a', 2)
-    await submit('second', 'b', 2)
-    await submit('huge', 'b', 4)
-    for (const name of ['first', 'second', 'huge']) await lacks(name)
-    await rest()
-    expect([await machines.replicas('a'), await machines.replicas('b')]).toEqual([2, 0])
-    expect(await conditionOf('second')).toMatchObject({
+    environment = await openScaler({ settings: { maxScaleoutAllowed: 3 } })
+    await environment.machines.createPool('a', 'a')
+    await environment.machines.createPool('b', 'b')
+    await environment.submit('first', 'a', 2)
+    await environment.submit('second', 'b', 2)
+    await environment.submit('huge', 'b', 4)
+    for (const name of ['first', 'second', 'huge']) await environment.lacks(name)
+    await environment.rest()
+    expect([await environment.machines.replicas('a'), await environment.machines.replicas('b')]).toEqual([2, 0])
+    expect(await environment.conditionOf('second')).toMatchObject({
       status: 'False',
       reason: 'MaxScaleoutReached',
       message: 'It needs 2 machines more; all pools together may be given 3 (instascale.maxScaleoutAllowed).',
     })
-    expect(await conditionOf('huge')).toMatchObject({ status: 'False', reason: 'ExceedsMaxScaleout' })
+    expect(await environment.conditionOf('huge')).toMatchObject({ status: 'False', reason: 'ExceedsMaxScaleout' })
   })
 
   it('by inference, from nodes that the pool has, and from annotations if it has none', async () => {
-    await open()
-    await machines.createPool('known', 'a', 1)
+    environment = await openScaler()
+    await environment.machines.createPool('known', 'a', 1)
     const annotations = { 'machine.openshift.io/vCPU': '64', 'machine.openshift.io/memoryMb': '262144' }
-    await machines.createPool('large', 'b', 0, { annotations })
-    await machines.createPool('unknown', 'c')
-    await rest()
-    await submit('small', undefined, 6)
-    await lacks('small')
-    await rest()
-    expect([await machines.replicas('known'), await machines.replicas('large')]).toEqual([3, 0])
-    await submit('wide', undefined, 40)
-    await lacks('wide')
-    await rest()
-    expect([await machines.replicas('known'), await machines.replicas('large')]).toEqual([3, 1])
+    await environment.machines.createPool('large', 'b', 0, { annotations })
+    await environment.machines.createPool('unknown', 'c')
+    await environment.rest()
+    await environment.submit('small', undefined, 6)
+    await environment.lacks('small')
+    await environment.rest()
+    expect([await environment.machines.replicas('known'), await environment.machines.replicas('large')]).toEqual([3, 0])
+    await environment.submit('wide', undefined, 40)
+    await environment.lacks('wide')
+    await environment.rest()
+    expect([await environment.machines.replicas('known'), await environment.machines.replicas('large')]).toEqual([3, 1])
   })
 
   it('tries the next pool after a stock-out, and after machines that take too long', async () => {
-    await open()
-    for (const name of ['a', 'b', 'c']) await machines.createPool(name, 'g4dn.xlarge')
-    machines.behaviour.set('a', { failure: 'InsufficientInstanceCapacity' })
-    machines.behaviour.set('b', { isStuck: true })
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
-    await rest()
-    await rest()
-    expect(await Promise.all(['a', 'b', 'c'].map((name) => machines.replicas(name)))).toEqual([0, 1, 0])
-    await rest(901_000)
-    await rest()
-    expect(await conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
-    expect(await machines.machines()).toHaveLength(1)
+    environment = await openScaler()
+    for (const name of ['a', 'b', 'c']) await environment.machines.createPool(name, 'g4dn.xlarge')
+    environment.machines.behaviour.set('a', { failure: 'InsufficientInstanceCapacity' })
+    environment.machines.behaviour.set('b', { isStuck: true })
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
+    await environment.rest()
+    await environment.rest()
+    expect(await Promise.all(['a', 'b', 'c'].map((name) => environment.machines.replicas(name)))).toEqual([0, 1, 0])
+    await environment.rest(901_000)
+    await environment.rest()
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
+    expect(await environment.machines.machines()).toHaveLength(1)
   })
 })
 
 describe('machines that were added', () => {
   it('scenario 31: are handed over to the next AppWrapper of the same types, and no machine is deleted', async () => {
-    await open()
-    await machines.createPool('gpu', 'g4dn.xlarge', 1)
-    await submit('a', 'g4dn.xlarge', 2)
-    await lacks('a')
-    await rest()
-    await starts('a')
-    await submit('b', 'g4dn.xlarge', 2)
-    await lacks('b')
-    await rest()
-    expect(await conditionOf('b')).toMatchObject({ reason: 'MaxScaleoutReached' })
-    const before = (await machines.machines('gpu')).map(({ metadata }) => metadata.name)
-    await completes('a')
-    await rest()
-    await rest(120_000)
-    expect(machines.deleted).toEqual([])
-    expect((await machines.machines('gpu')).map(({ metadata }) => metadata.name)).toEqual(before)
+    environment = await openScaler()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge', 1)
+    await environment.submit('a', 'g4dn.xlarge', 2)
+    await environment.lacks('a')
+    await environment.rest()
+    await environment.starts('a')
+    await environment.submit('b', 'g4dn.xlarge', 2)
+    await environment.lacks('b')
+    await environment.rest()
+    expect(await environment.conditionOf('b')).toMatchObject({ reason: 'MaxScaleoutReached' })
+    const before = (await environment.machines.machines('gpu')).map(({ metadata }) => metadata.name)
+    await environment.completes('a')
+    await environment.rest()
+    await environment.rest(120_000)
+    expect(environment.machines.deleted).toEqual([])
+    expect((await environment.machines.machines('gpu')).map(({ metadata }) => metadata.name)).toEqual(before)
     const nodes = await environment.client.list(Node)
     const labelsOf = (key: string) => nodes.items.filter(({ metadata }) => metadata.labels?.[key] === key).length
     expect([labelsOf('a-default'), labelsOf('b-default')]).toEqual([0, 2])
-    expect(await conditionOf('b')).toMatchObject({ reason: 'NodesReady' })
+    expect(await environment.conditionOf('b')).toMatchObject({ reason: 'NodesReady' })
   })
 
   it('scenario 32: are there while it runs, and gone after it has completed; then nothing is written any more', async () => {
-    await open()
-    await machines.createPool('gpu', 'g4dn.xlarge')
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
-    await rest()
-    await starts('train')
-    await rest(3_600_000)
-    expect(await machines.replicas('gpu')).toBe(1)
-    await completes('train')
-    await rest(70_000)
-    expect(await machines.replicas('gpu')).toBe(0)
+    environment = await openScaler()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
+    await environment.rest()
+    await environment.starts('train')
+    await environment.rest(3_600_000)
+    expect(await environment.machines.replicas('gpu')).toBe(1)
+    await environment.completes('train')
+    await environment.rest(70_000)
+    expect(await environment.machines.replicas('gpu')).toBe(0)
     const { length } = environment.writes
     await environment.settle(86_400_000)
     expect(environment.writes).toHaveLength(length)
@@ -224,51 +165,51 @@ describe('machines that were added', () => {
   })
 
   it('are not removed while pods of an AppWrapper run on them', async () => {
-    await open()
-    await machines.createPool('gpu', 'g4dn.xlarge')
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
-    await rest()
-    const [machine] = await machines.machines('gpu')
-    await submit('other', undefined, 1)
-    await starts('other')
+    environment = await openScaler()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
+    await environment.rest()
+    const [machine] = await environment.machines.machines('gpu')
+    await environment.submit('other', undefined, 1)
+    await environment.starts('other')
     const containers = [{ name: 'main', image: 'main:1' }]
     const labels = { 'workload.codeflare.dev/appwrapper': 'other' }
     const spec = { nodeName: machine!.metadata.name, containers }
     await environment.create(Pod, { apiVersion: 'v1', kind: 'Pod', metadata: { ...at('pod'), labels }, spec })
     await environment.client.delete(AppWrapper, at('train'))
-    await rest(3_600_000)
-    expect(await machines.replicas('gpu')).toBe(1)
+    await environment.rest(3_600_000)
+    expect(await environment.machines.replicas('gpu')).toBe(1)
     await environment.client.delete(Pod, at('pod'), { gracePeriodSeconds: 0 })
-    await rest(70_000)
-    expect(await machines.replicas('gpu')).toBe(0)
+    await environment.rest(70_000)
+    expect(await environment.machines.replicas('gpu')).toBe(0)
   })
 
   it('are not claimed back after a person has scaled the pool in', async () => {
-    await open()
-    await machines.createPool('gpu', 'g4dn.xlarge', 1)
-    await submit('train', 'g4dn.xlarge', 2)
-    await lacks('train')
-    await rest()
+    environment = await openScaler()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge', 1)
+    await environment.submit('train', 'g4dn.xlarge', 2)
+    await environment.lacks('train')
+    await environment.rest()
     const name = { name: 'gpu', namespace: machineNamespace }
     await environment.client.patch(openShiftMachines.owner, name, { spec: { replicas: 0 } }, { type: 'merge' })
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(0)
-    expect(await conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(0)
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
     await environment.client.patch(openShiftMachines.owner, name, { spec: { replicas: 5 } }, { type: 'merge' })
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(5)
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(5)
   })
 })
 
 describe('the strategy duplicate', () => {
   it('copies the MachineSet for the AppWrapper, and deletes the copy', async () => {
-    await open({ machineSetsStrategy: 'duplicate' })
-    await machines.createPool('gpu', 'g4dn.xlarge', 1)
-    await submit('train', 'g4dn.xlarge', 2)
-    await lacks('train')
-    await rest()
-    expect(await machines.replicas('gpu')).toBe(1)
+    environment = await openScaler({ settings: { machineSetsStrategy: 'duplicate' } })
+    await environment.machines.createPool('gpu', 'g4dn.xlarge', 1)
+    await environment.submit('train', 'g4dn.xlarge', 2)
+    await environment.lacks('train')
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(1)
     const sets = async () =>
       (await environment.client.list(openShiftMachines.owner, { namespace: machineNamespace })).items
     const copy = (await sets()).find(({ metadata }) => metadata.name !== 'gpu')!
@@ -277,28 +218,27 @@ describe('the strategy duplicate', () => {
       replicas: 2,
       template: { spec: { taints: [{ key: 'train', value: 'value1', effect: 'PreferNoSchedule' }] } },
     })
-    expect(await conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
     await environment.client.delete(AppWrapper, at('train'))
-    await rest(70_000)
-    await rest()
+    await environment.rest(70_000)
+    await environment.rest()
     expect((await sets()).map(({ metadata }) => metadata.name)).toEqual(['gpu'])
-    expect(await machines.machines('gpu')).toHaveLength(1)
+    expect(await environment.machines.machines('gpu')).toHaveLength(1)
   })
 })
 
 describe('kinds that are absent', () => {
   it('are no obstacle, and are used when they appear', async () => {
-    environment = await openTestEnvironment(nodeScalerOperator)
-    machines = simulateMachines({ client: environment.client })
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
+    environment = await openScaler({ isBare: true })
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
     await environment.settle(60_000)
-    expect(await conditionOf('train')).toMatchObject({ reason: 'NoMatchingPool' })
-    await machines.install()
-    await machines.createPool('gpu', 'g4dn.xlarge')
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'NoMatchingPool' })
+    await environment.machines.install()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge')
     await environment.settle(120_000)
-    await rest()
-    expect(await conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
+    await environment.rest()
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
   })
 })
 
@@ -312,13 +252,11 @@ describe('managed pools', () => {
       ocmSecretRef: secretRef,
       ocm: { clusterId: manager.clusterId, url: 'https://ocm', tokenUrl: 'https://ocm/token' },
     }
-    environment = await openTestEnvironment(nodeScalerOperator, {
-      config: { instascale: settings },
+    environment = await openScaler({
+      settings,
       live: { ...offline, available: true, http: inProcess(manager) },
       log: () => undefined,
     })
-    machines = simulateMachines({ client: environment.client })
-    await machines.install()
     const data = token === undefined ? {} : { token: Buffer.from(token).toString('base64') }
     await environment.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: secretRef, data })
   }
@@ -345,18 +283,18 @@ describe('managed pools', () => {
 
   it('scenario 32: a pool is made, its nodes are the AppWrapper’s, and after it nothing is left', async () => {
     await openManaged('offline-token')
-    await machines.createPool('set', 'g4dn.xlarge')
-    await submit('train', 'g4dn.xlarge', 2)
-    await lacks('train')
+    await environment.machines.createPool('set', 'g4dn.xlarge')
+    await environment.submit('train', 'g4dn.xlarge', 2)
+    await environment.lacks('train')
     await settle()
     expect([...manager.pools.values()]).toMatchObject([{ instanceType: 'g4dn.xlarge', replicas: 2 }])
-    expect(await machines.replicas('set')).toBe(0)
+    expect(await environment.machines.replicas('set')).toBe(0)
     const { items } = await environment.client.list(Node)
     expect(items.map(({ metadata }) => metadata.labels?.['train-default'])).toEqual(['train-default', 'train-default'])
-    expect(await conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
-    await starts('train')
+    expect(await environment.conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
+    await environment.starts('train')
     await settle()
-    await completes('train')
+    await environment.completes('train')
     await settle(70_000)
     await settle(70_000)
     expect(manager.pools.size).toBe(0)
@@ -365,26 +303,26 @@ describe('managed pools', () => {
 
   it('are handed over, and resized for the next AppWrapper instead of made again', async () => {
     await openManaged('offline-token')
-    await submit('a', 'g4dn.xlarge', 1)
-    await lacks('a')
+    await environment.submit('a', 'g4dn.xlarge', 1)
+    await environment.lacks('a')
     await settle()
-    await starts('a')
+    await environment.starts('a')
     const [id] = manager.pools.keys()
-    await submit('b', 'g4dn.xlarge', 2)
+    await environment.submit('b', 'g4dn.xlarge', 2)
     await environment.client.delete(AppWrapper, at('a'))
     await settle()
-    await lacks('b')
+    await environment.lacks('b')
     await settle()
     expect([...manager.pools.values()]).toMatchObject([{ id, replicas: 2 }])
     await settle()
-    expect(await conditionOf('b')).toMatchObject({ reason: 'NodesReady' })
+    expect(await environment.conditionOf('b')).toMatchObject({ reason: 'NodesReady' })
   })
 
   it('are never lost or doubled, however the cluster manager behaves', async () => {
     await openManaged('offline-token')
     manager.faults.push('hang', 'lose', 'fail', 'lie', 'garbage', 'throttle')
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
     for (let each = 0; each < 4; each++) await settle(120_000)
     expect(manager.pools.size).toBe(1)
     manager.faults.push('break', 'lie', 'fail', 'hang')
@@ -397,10 +335,10 @@ describe('managed pools', () => {
   it('that are refused are given up, and not asked for in a loop', async () => {
     await openManaged('offline-token')
     manager.shortages.set('g4dn.xlarge', 'quota exceeded')
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
     await settle(60_000)
-    expect(await conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'PoolsUnavailable' })
     const posts = () => manager.requests.filter(({ method, path }) => method === 'POST' && path !== '/token').length
     expect(posts()).toBe(1)
     await settle(6 * 3_600_000)
@@ -410,8 +348,8 @@ describe('managed pools', () => {
 
   it('need a token: without one, the object says what is missing', async () => {
     await openManaged(undefined)
-    await submit('train', 'g4dn.xlarge', 1)
-    await lacks('train')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.lacks('train')
     await environment.settle()
     const [object] = await objects()
     expect(findCondition(object?.status?.conditions, 'Reconciled')).toMatchObject({
