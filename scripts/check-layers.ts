@@ -169,7 +169,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
-  workloads: ['errors.ts', 'core', 'replay', 'appwrapper', 'scaler'],
+  workloads: ['errors.ts', 'core', 'replay', 'quota', 'configuration', 'appwrapper', 'scaler', 'forecast'],
   cli: [
     'errors.ts',
     'error-table.ts',

@@ -8,7 +8,7 @@ import {
   type TestEnvironmentOptions,
 } from '../src/manager/testing/test-environment.ts'
 import { AppWrapper } from '../src/workloads/appwrapper/appwrapper.ts'
-import type { InstascaleSettings } from '../src/workloads/scaler/instascale-settings.ts'
+import type { InstascaleSettings } from '../src/workloads/configuration/instascale-section.ts'
 import { type MachineApi, openShiftMachines } from '../src/workloads/scaler/machine-kinds.ts'
 import { nodeScalerOperator } from '../src/workloads/scaler/scaler-operator.ts'
 import { type MachineSimulation, simulateMachines } from './simulated-machines.ts'

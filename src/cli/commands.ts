@@ -100,8 +100,18 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'queue',
-    summary: 'replay a trace of workloads: who waits for how long, with which quota and nodes',
+    summary: 'say why AppWrappers wait, whether one would start; replay a trace of workloads',
     load: () => import('./workloads/queue.ts'),
+  },
+  {
+    name: 'codeflare',
+    summary: 'run in place of the CodeFlare operator, MCAD or InstaScale, with their flags',
+    load: () => import('./workloads/codeflare.ts'),
+  },
+  {
+    name: 'migrate',
+    summary: 'turn the configuration of MCAD, InstaScale and the CodeFlare operator into one of a manager',
+    load: () => import('./workloads/migrate.ts'),
   },
   {
     name: 'operator',

@@ -66,6 +66,8 @@ export interface ReportContext<CR extends KubeObject, Config = unknown> extends 
   readonly embedded: EmbeddedReport | undefined
   /** Requeues the CR after this time at the latest. */
   requeueAfter(this: void, ms: number): void
+  /** What the CR waits for, in its conditions `Reconciled` and `Ready`. What the kit waits for comes first. */
+  waitFor(this: void, text: string): void
   /** An Event on the CR. Changes and failures have theirs already; equal ones are counted, not repeated. */
   event(this: void, event: EventDraft): void
   /** A number of the CR, for the metric `muster_object_value`: such as `components_unmanaged`. It ends with the CR. */

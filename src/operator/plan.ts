@@ -46,6 +46,8 @@ export interface Delete extends Target {
    * `pruned`: no longer desired. `replaced`: created again afterwards. `finalized`: its owner is being deleted, and the garbage collector does not cover it.
    */
   readonly why: 'pruned' | 'replaced' | 'finalized'
+  /** 0: at once, without waiting for containers to end. @default as the object says */
+  readonly gracePeriodSeconds?: number | undefined
 }
 
 export interface SetFinalizers extends Target {

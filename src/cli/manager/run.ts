@@ -8,6 +8,7 @@ import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
+import type { Layer } from '../../manager/config/layer.ts'
 import { ownFiles } from '../../manager/config/own-files.ts'
 import { installedConfigMap, type PodPlace } from '../../manager/config/pod-layer.ts'
 import type { Settings } from '../../manager/config/settings.ts'
@@ -115,7 +116,7 @@ installation.`,
     if (!flags.embedded) {
       if (flags.data !== undefined)
         throw new MusterError(flagErrors.InvalidFlag, '--data is the folder of an embedded cluster: add --embedded.')
-      await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
+      await runManager({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
       return 0
     }
     if (flags.kubeconfig !== undefined || flags.context !== undefined) {
@@ -134,7 +135,7 @@ installation.`,
     const kubeconfig = path.resolve('.muster', 'kubeconfig')
     await besideEmbeddedCluster({ port: undefined, kubeconfig, folder, nodes: '3' }, async ({ url, use }) => {
       out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
-      await run({
+      await runManager({
         ...running,
         ...(!from && onConfigMap),
         webhooks: onLoopback,
@@ -149,7 +150,7 @@ installation.`,
   },
 })
 
-interface Given {
+export interface Given {
   readonly module: string
   readonly operator: Operator
 }
@@ -159,7 +160,8 @@ function readConfigMap(text: string, pod: PodPlace | undefined): string {
   return readObjectName('configmap', pod && !text.includes('/') ? `${pod.namespace}/${text}` : text)
 }
 
-interface Running {
+/** What `muster run` runs, however the command line says it. */
+export interface Running {
   readonly pod: PodPlace | undefined
   readonly given: readonly Given[]
   readonly muster: OwnMuster
@@ -167,6 +169,8 @@ interface Running {
   readonly webhooks: WebhookPlace | undefined
   readonly from: ManagerServiceOptions['from']
   readonly set: readonly string[]
+  /** Configuration layers above the source, such as the flags of another program. @default none */
+  readonly over?: readonly Layer[]
   readonly install: boolean
   readonly connection: ReturnType<typeof connectionOptions>
   readonly out: (line: string) => void
@@ -179,7 +183,7 @@ interface Running {
   readonly onServed?: (url: string) => void
 }
 
-async function run(running: Running): Promise<void> {
+export async function runManager(running: Running): Promise<void> {
   while (!running.signal.aborted) await runUntilOutdated(running)
 }
 
@@ -231,7 +235,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
       environment: process.env,
       pod: running.pod,
       flags: running.set,
-      over: [{ source: 'flags', value: overriding(running) }],
+      over: [...(running.over ?? []), { source: 'flags', value: overriding(running) }],
       declared: (settings) => loader.declared((known = settings)),
       watchdog,
       moduleOf: (name, section) => loader.moduleOf(name, section),

@@ -1,28 +1,46 @@
-/** `muster queue replay`: what the queue would do with a trace of workloads, without a cluster. */
+/** `muster queue`: questions about the queue of a cluster or a directory, and replays of traces. */
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { WaitReason } from '../../workloads/core/admission-queue.ts'
 import type { ReplayReport } from '../../workloads/replay/replay.ts'
 import { type Command, defineCommand } from '../command/command.ts'
+import { connectionFlags } from '../command/connection-flags.ts'
 import { readNamedFile } from '../command/named-file.ts'
 import { formatOutput, outputFlag, readOutputFormat } from '../command/output-flag.ts'
 import { columns } from '../manager/report-table.ts'
 import { isolateControl } from '../terminal/control-characters.ts'
+import { answerQuestion } from './queue-questions.ts'
+
+const flags = {
+  ...connectionFlags,
+  namespace: { type: 'string', short: 'n', value: 'NAME', help: 'namespace of the AppWrapper (list: only this one)' },
+  from: { type: 'string', value: 'DIR', help: 'read a directory, such as a must-gather, instead of a cluster' },
+  file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration of the manager (default: the defaults)' },
+  now: { type: 'string', value: 'TIME', help: 'the time of the decision, as 2026-01-01T00:00:00Z (default: now)' },
+  output: outputFlag,
+} as const
 
 const command: Command = defineCommand({
-  usage: 'replay TRACE',
-  details: `Replays a trace: nodes, queues with their quota, and workloads that arrive at certain times (YAML; docs/workloads.md). The time
-jumps from event to event, so that a day takes a moment. Prints how long each class of workloads waited, and what share of the
-quota, or of the nodes, was in use. Ends with 1 if a workload never started.`,
-  flags: { output: outputFlag },
-  async run({ flags, positionals, out }) {
+  usage: 'list|explain NAME|what-if FILE|replay TRACE',
+  details: `list: the AppWrappers of a cluster, those that run first, then those that wait in the order in which they start, and why.
+explain NAME: why one waits, who is ahead, and when it starts. what-if FILE: the same for an AppWrapper that is not there yet: would
+it start, when, evicting whom? Nothing is created. Both end with 1 if nothing that is declared leads to a start. With --from DIR
+they read a directory, and need no cluster.
+
+replay TRACE replays a trace: nodes, queues with their quota, and workloads that arrive at certain times (YAML; docs/workloads.md).
+The time jumps from event to event, so that a day takes a moment. Prints how long each class of workloads waited, and what share
+of the quota, or of the nodes, was in use. Ends with 1 if a workload never started.`,
+  flags,
+  async run({ flags: given, positionals, out, err, signal }) {
     const [verb, file, ...more] = positionals
+    if (more.length === 0 && (verb === 'list' || verb === 'explain' || verb === 'what-if'))
+      return await answerQuestion({ verb, subject: file, flags: given, out, err, signal })
     if (verb !== 'replay' || file === undefined || more.length > 0)
       throw new MusterError(
         flagErrors.InvalidFlag,
-        'queue takes "replay TRACE", such as muster queue replay trace.yaml.',
+        'queue takes list, explain NAME, what-if FILE, or replay TRACE, such as muster queue replay trace.yaml.',
       )
-    const format = readOutputFormat(flags.output)
+    const format = readOutputFormat(given.output)
     const { readYaml } = await import('../../kube/yaml/yaml.ts')
     const { readTrace } = await import('../../workloads/replay/trace.ts')
     const { replay } = await import('../../workloads/replay/replay.ts')

@@ -365,6 +365,7 @@ describe('an operator program', () => {
     const { host, client, next } = await openProgramEnvironment({}, open, {
       term,
       observer: {
+        ...noObserver,
         begin: (...run) => ({
           ...noObserver.begin(...run),
           sending(_wave, _hide, send) {

@@ -6,6 +6,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { configMap, configMaps, watching } from '../../../test/embedded.ts'
 import { memcached as operator } from '../../../test/examples.ts'
+import { harbourCoordinator, harbourOperator, pier, Ship, ship } from '../../../test/coordinator-operator.ts'
 import { type RenderInput, site, siteOperator } from '../../../test/task-operator.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -88,6 +89,33 @@ describe('an operator with a task', () => {
     expect((await world.client.get(configMaps, { namespace: 'default', name: 'b-sites' }))['data']).toEqual({
       text: 'rendered',
     })
+  })
+})
+
+describe('an operator with a coordinator', () => {
+  const objects = [pier('one', 10), ship('a', { length: 6 }), ship('b', { length: 6 })]
+
+  it('reads the decisions that a fresh list leads to', async () => {
+    const world = await openOfflineWorld({ operator: harbourOperator(), objects })
+    const { results } = await world.run()
+    expect(results).toMatchObject([{ status: 'Succeeded' }])
+    const { items } = await world.client.list(Ship)
+    expect(items.map(({ metadata, status }) => [metadata.name, status?.isDocked])).toEqual([
+      ['a', true],
+      ['b', false],
+    ])
+  })
+
+  it('fails where it fails', async () => {
+    const coordinator = harbourCoordinator({
+      onDecide() {
+        throw new Error('no harbour master')
+      },
+    })
+    const world = await openOfflineWorld({ operator: harbourOperator(coordinator), objects })
+    const { results } = await world.run()
+    expect(results[0]).toMatchObject({ status: 'Failed' })
+    expect(results[0]?.errors[0]).toContain('no harbour master')
   })
 })
 

@@ -22,6 +22,8 @@ import { type Live, offline } from '../../operator/live.ts'
 import type { Controller } from '../../operator/controller.ts'
 import { noReferences, selects } from '../../operator/view/coverage.ts'
 import type { Operator } from '../../operator/operator.ts'
+import { directDecisions } from '../../operator/coordinator/direct-decisions.ts'
+import type { Decisions } from '../../operator/coordinator/decisions.ts'
 import type { Wave } from '../../operator/plan.ts'
 import { noMemory } from '../../operator/reconcile.ts'
 import { isCustom } from '../../operator/role.ts'
@@ -139,6 +141,8 @@ export async function openOfflineWorld(options: OfflineRunOptions): Promise<Offl
       const ledgers: Ledger[] = []
       const results: ControllerResult[] = []
       const tasks = createTaskRunner({ clock, runBlocking: (_key, work) => work() })
+      // As of the start of the run, like everything that it reads.
+      const decisions = directDecisions({ coordinators: operator.coordinators, source, config, now: clock.now() })
       for (const controller of operator.controllers) {
         if (!isChosen(controller.name)) {
           results.push({ controller: controller.name, status: 'Skipped', errors: [] })
@@ -175,6 +179,7 @@ export async function openOfflineWorld(options: OfflineRunOptions): Promise<Offl
           config,
           live: options.live ?? offline,
           tasks,
+          decisions,
           onRefused: (message) => void refusedReads.add(`${controller.name} ${message}`),
         })
         ledgers.push(...run.ledgers)
@@ -195,6 +200,7 @@ interface ControllerRun {
   readonly config: unknown
   readonly live: Live
   readonly tasks: TaskRunner
+  readonly decisions: Decisions
   readonly onRefused: (message: string) => void
 }
 

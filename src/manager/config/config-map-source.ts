@@ -10,6 +10,7 @@ import { clientErrors } from '../../client/errors.ts'
 import { isMusterError, MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import type { ConfigMapFormat } from './config-map-format.ts'
 import { asSentence, guessAmong } from './problem.ts'
 import { pausedAnnotation, readPausedOperators } from './paused-operators.ts'
 import type { ConfigurationSource } from './source.ts'
@@ -20,6 +21,8 @@ export interface ConfigMapSourceOptions {
   readonly cache: SharedCache
   readonly namespace: string
   readonly name: string
+  /** That of another program. @default the key `muster.yaml` */
+  readonly format?: ConfigMapFormat | undefined
 }
 
 interface ConfigMap extends KubeObject {
@@ -31,7 +34,7 @@ const configMaps: Resource = { group: '', version: 'v1', kind: 'ConfigMap', plur
 const key = 'muster.yaml'
 
 export function configMapSource(options: ConfigMapSourceOptions): ConfigurationSource {
-  const { client, cache, namespace, name } = options
+  const { client, cache, namespace, name, format } = options
   const ref = { namespace, name }
   const title = `ConfigMap ${namespace}/${name}`
   /** The latest watch event, once there is one. */
@@ -42,6 +45,7 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
   const textOf = (object: ConfigMap | undefined): string | undefined => {
     if (!object) return undefined
     const { data = {} } = object
+    if (format) return onlyValue(title, data, format.key)
     if (Object.hasOwn(data, key)) return data[key]!
     throw new MusterError(
       managerErrors.InvalidConfiguration,
@@ -61,13 +65,15 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
 
   return {
     name: title,
-    isRemote: true,
+    isRemote: format === undefined,
+    ...(format && { layer: (text: string) => format.layer(title, text) }),
     read: async () => textOf(known ? known.object : await ask()),
     object: () => known?.object,
     pausedOperators: () => readPausedOperators((known?.object ?? asked)?.metadata.annotations?.[pausedAnnotation]),
     async create(text) {
       const metadata = { ...ref, labels: { 'app.kubernetes.io/managed-by': 'muster' } }
-      const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [key]: text } }
+      const data = format ? { [format.key]: format.defaults() } : { [key]: text }
+      const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
       try {
         return textOf(await client.create<ConfigMap>(configMaps, object, { fieldManager: 'muster' }))
       } catch (error) {
@@ -107,4 +113,14 @@ export function configMapSource(options: ConfigMapSourceOptions): ConfigurationS
       }
     },
   }
+}
+
+function onlyValue(title: string, data: Readonly<Record<string, string>>, usual: string): string {
+  const [first, ...more] = Object.entries(data)
+  if (first && more.length === 0) return first[1]
+  const found = first ? `the keys ${Object.keys(data).join(', ')}` : 'no key'
+  throw new MusterError(
+    managerErrors.InvalidConfiguration,
+    `${title} has ${found}: it must have one, such as "${usual}".`,
+  )
 }

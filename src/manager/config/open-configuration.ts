@@ -91,7 +91,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
   }
 
   const evaluate = async (text: string | undefined): Promise<Configuration> => {
-    const said = source && text !== undefined ? [await textLayer(source.name, text)] : []
+    const said = source && text !== undefined ? [source.layer?.(text) ?? (await textLayer(source.name, text))] : []
     const { configuration } = await composeConfiguration(said, options)
     return pauseOperators(configuration, source?.pausedOperators?.() ?? [], source?.name ?? '')
   }

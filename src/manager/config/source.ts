@@ -1,6 +1,7 @@
 /** A configuration source: a file or a ConfigMap. It returns its current content and notifies of possible changes. */
 import type { MusterError } from '../../kube/muster-error.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import type { Layer } from './layer.ts'
 
 export interface ConfigurationSource {
   /** `muster.yaml`, `ConfigMap muster/config`: for positions and problems. */
@@ -14,6 +15,8 @@ export interface ConfigurationSource {
   readonly isRemote: boolean
   /** The current content; undefined: it does not exist. @throws errors of reading it */
   read(): Promise<string | undefined>
+  /** Its content as settings. @default YAML with the settings themselves @throws InvalidYaml, InvalidConfiguration */
+  layer?(text: string): Layer
   /** Operators that are paused besides its content: `muster pause`. @default none */
   pausedOperators?(): readonly string[]
   /** The object that holds it, as last seen by the watch. */

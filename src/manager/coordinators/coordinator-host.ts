@@ -37,6 +37,10 @@ export interface CoordinatorHostOptions {
   readonly onDecided: (changed: readonly string[], origin: number) => void
   /** Decisions can be read now: the first ones of a new state. */
   readonly onReady: () => void
+  /** A batch is decided. */
+  readonly onBatch?: ((changed: number, tookMs: number) => void) | undefined
+  /** Runs its code, and notes that it holds the thread. */
+  readonly holding?: (<T>(step: string, work: () => T) => T) | undefined
   /** A mistake of its author code. */
   readonly onProblem: (message: string) => void
 }
@@ -65,7 +69,7 @@ const backOff = { firstMs: 1000, mostMs: 300_000 } as const
 const mostBatchMs = 1000
 
 export function createCoordinatorHost(options: CoordinatorHostOptions): CoordinatorHost {
-  const { operator, coordinator, clock, history } = options
+  const { operator, coordinator, clock, history, holding = (_step, work) => work() } = options
   const tracker: InputTracker = createInputTracker({
     operator: { name: operator, inputs: coordinator.inputs, declaredInputs: coordinator.declaredInputs },
     client: options.client,
@@ -100,7 +104,7 @@ export function createCoordinatorHost(options: CoordinatorHostOptions): Coordina
 
   function look(resource: Resource, name: ObjectName, originOf: () => number): void {
     if (state !== 'deciding' && state !== 'decided') return
-    attempt(() => {
+    attempt('take', () => {
       if (coordination.note(resource, name, tracker.peek(resource, name))) open(originOf())
     })
   }
@@ -108,7 +112,7 @@ export function createCoordinatorHost(options: CoordinatorHostOptions): Coordina
   /** The objects of a kind that is served now are reported one by one. */
   function lookAtKind(resource: Resource): void {
     if ((state !== 'deciding' && state !== 'decided') || tracker.source.serves(resource)) return
-    attempt(() => {
+    attempt('take', () => {
       if (coordination.noteGone(resource)) open(history.newOrigin())
     })
   }
@@ -126,7 +130,7 @@ export function createCoordinatorHost(options: CoordinatorHostOptions): Coordina
   /** From a fresh list. */
   function begin(): void {
     timer?.cancel()
-    attempt(() => {
+    attempt('start', () => {
       coordination.start(options.config(), tracker.source)
       state = 'decided'
       open(history.newOrigin())
@@ -138,7 +142,7 @@ export function createCoordinatorHost(options: CoordinatorHostOptions): Coordina
   function decide(): void {
     const startedAt = clock.now()
     const { isFresh } = coordination
-    const outcome = attempt(() => coordination.decide(startedAt))
+    const outcome = attempt('decide', () => coordination.decide(startedAt))
     if (!outcome) return
     const { changed, again } = outcome
     const now = clock.now()
@@ -151,15 +155,16 @@ export function createCoordinatorHost(options: CoordinatorHostOptions): Coordina
     pace = next.pace
     if (next.problem !== undefined) options.onProblem(next.problem)
     if (next.at !== undefined) arm(next.at, decide)
+    options.onBatch?.(changed.length, now - startedAt)
     notifyWaiters()
     if (changed.length > 0) options.onDecided(changed, cause)
     if (isFresh) options.onReady()
   }
 
   /** Undefined: the author code has failed. */
-  function attempt<T>(work: () => T): T | undefined {
+  function attempt<T>(step: string, work: () => T): T | undefined {
     try {
-      return work()
+      return holding(step, work)
     } catch (error) {
       fail(error)
       return undefined

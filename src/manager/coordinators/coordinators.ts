@@ -10,9 +10,11 @@ import { DecisionReaders } from './decision-readers.ts'
 
 interface CoordinatorsOptions extends Omit<
   CoordinatorHostOptions,
-  'coordinator' | 'onDecided' | 'onReady' | 'onProblem'
+  'coordinator' | 'onDecided' | 'onReady' | 'onProblem' | 'onBatch' | 'holding'
 > {
   readonly coordinators: readonly Coordinator[]
+  readonly onBatch?: (coordinator: string, changed: number, tookMs: number) => void
+  readonly holding?: <T>(coordinator: string, step: string, work: () => T) => T
   /** A mistake of author code. */
   readonly onProblem: (coordinator: string, message: string) => void
 }
@@ -53,7 +55,7 @@ interface DecisionSession extends Decisions {
 }
 
 export function createCoordinators(options: CoordinatorsOptions): Coordinators {
-  const { coordinators, history } = options
+  const { coordinators, history, holding, onBatch } = options
   const readers = new Set<{
     readonly index: DecisionReaders
     /** The keys that wait for the first decisions of a coordinator. */
@@ -66,6 +68,8 @@ export function createCoordinators(options: CoordinatorsOptions): Coordinators {
       const host = createCoordinatorHost({
         ...options,
         coordinator,
+        onBatch: onBatch && ((changed, tookMs) => onBatch(name, changed, tookMs)),
+        holding: holding && ((step, work) => holding(name, step, work)),
         onProblem: (message) => options.onProblem(name, message),
         onDecided(changed, origin) {
           for (const { index, wake } of readers) wake(index.of(name, changed), { coordinator: name, origin })

@@ -1,12 +1,12 @@
 /** A finding: a mistake of an operator, or a conflict with another field manager, with the evidence. */
 import type { ObjectName } from '../../operator/view/view.ts'
 
-export type Finding = HotLoop | ConflictFinding | Blocking | Quarantined | OverBudget | Offence
+export type Finding = HotLoop | ConflictFinding | Blocking | Quarantined | OverBudget | CoordinatorMistake | Offence
 
 interface Found {
   readonly operator: string
   readonly controller: string
-  /** The CR it is about: `namespace/name`. */
+  /** The CR it is about: `namespace/name`. Empty: all of them, and `controller` is a coordinator. */
   readonly key: string
   readonly at: number
 }
@@ -64,6 +64,12 @@ export interface OverBudget extends Found {
   /** In bytes, or requests a minute. */
   readonly used: number
   readonly allowed: number
+}
+
+/** A coordinator failed and starts anew, or would be asked for decisions without end. Not about a single object. */
+export interface CoordinatorMistake extends Found {
+  readonly kind: 'coordinator'
+  readonly message: string
 }
 
 /**
@@ -126,7 +132,7 @@ export function whoOf({
   readonly controller: string
   readonly key: string
 }): string {
-  return `${operator}, controller ${controller}, for ${key}`
+  return key === '' ? `${operator}, coordinator ${controller}` : `${operator}, controller ${controller}, for ${key}`
 }
 
 function mebibytes(bytes: number): string {

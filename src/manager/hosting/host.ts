@@ -13,10 +13,10 @@ import type { EventDraft, Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { runReconcile, type RunReconcile } from '../run/run-reconcile.ts'
-import type { RunObserver } from '../run/run-observer.ts'
+import { noObserver, type RunObserver } from '../run/run-observer.ts'
 import { createEventRecorder } from '../run/event-recorder.ts'
 import { createExecutor, type ExecutorOptions } from '../run/executor.ts'
-import type { Finding } from '../findings/finding.ts'
+import { describeFinding, type Finding } from '../findings/finding.ts'
 import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
 import { createFindingReporter } from '../findings/finding-reporter.ts'
 import type { UnderWay } from '../observability/health.ts'
@@ -173,7 +173,15 @@ export function hostOperator(options: OperatorHostOptions): OperatorHost {
     config: () => settings,
     history,
     log,
-    onProblem: (coordinator, message) => log({ level: 'error', msg: message, operator: operator.name, coordinator }),
+    onBatch: (name, changed, tookMs) => options.metrics?.coordinator(`${operator.name}/${name}`, changed, tookMs),
+    holding: (name, step, work) => (options.observer ?? noObserver).holding(name, step, work),
+    onProblem(name, message) {
+      const at = clock.now()
+      const finding: Finding = { kind: 'coordinator', operator: operator.name, controller: name, key: '', message, at }
+      log({ level: 'error', msg: describeFinding(finding), operator: operator.name, finding: finding.kind })
+      options.metrics?.find(finding)
+      options.onFinding?.(finding)
+    },
   })
   /** Each controller subscribes to its own inputs, and is notified of every write, by whichever controller. */
   const controllers = operator.controllers.map((controller) => {

@@ -47,6 +47,15 @@ export function observeRuns({ clock, thread, meter }: ObservedRunsOptions): Obse
           },
         }
       },
+      holding(coordinator, step, work) {
+        const marks = thread.enter({ operator, controller: coordinator, key: '' })
+        marks.at(step)
+        try {
+          return work()
+        } finally {
+          marks.leave()
+        }
+      },
     }),
   }
 }

@@ -21,6 +21,8 @@ export interface Metrics extends LaneObserver {
   request(request: { readonly method: string; readonly code: string; readonly host: string }): void
   /** An attempt of a task has ended. */
   task(name: string, result: 'success' | 'error', tookMs: number): void
+  /** A coordinator has decided about a batch of changes. */
+  coordinator(name: string, changed: number, tookMs: number): void
   /** Another replica, or this one, has become the holder of the Lease. */
   leaderChange(lease: string): void
   /** A change of the configuration was applied or rejected. */
@@ -79,6 +81,8 @@ const counted = {
   muster_findings_total: ['counter', ['controller', 'kind'], 'Hot loops, conflicts and undeclared access.'],
   muster_object_value: ['gauge', ['controller', 'object', 'name'], 'Numbers that a controller reports of its objects.'],
   muster_task_time_seconds: ['histogram', ['task', 'result'], 'How long attempts of tasks took.'],
+  muster_coordinator_decide_time_seconds: ['histogram', ['coordinator'], 'How long decisions about a batch took.'],
+  muster_coordinator_decisions_total: ['counter', ['coordinator'], 'Decisions of coordinators that have changed.'],
   muster_leader_changes_total: ['counter', ['name'], 'Changes of the holder of the Lease, as this replica saw them.'],
   muster_config_reloads_total: ['counter', ['result'], 'Changes of the configuration that were applied or rejected.'],
   muster_event_loop_lag_seconds: [
@@ -203,6 +207,10 @@ export function createMetrics(): Metrics {
     },
     task(name, result, tookMs) {
       observe('muster_task_time_seconds', { task: name, result }, tookMs / 1000, reconcileBuckets)
+    },
+    coordinator(name, changed, tookMs) {
+      observe('muster_coordinator_decide_time_seconds', { coordinator: name }, tookMs / 1000, reconcileBuckets)
+      add('muster_coordinator_decisions_total', { coordinator: name }, changed)
     },
     leaderChange(lease) {
       add('muster_leader_changes_total', { name: lease })

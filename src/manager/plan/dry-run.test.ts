@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { app, App, appOperator, type AppController } from '../../../test/app-operator.ts'
+import { harbourOperator, pier, Ship, ship } from '../../../test/coordinator-operator.ts'
 import { type RenderInput, Site, site, siteOperator } from '../../../test/task-operator.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -349,6 +350,19 @@ describe('a dry run', () => {
     const texts = changes.flatMap(({ object, after }) => (object.kind === 'ConfigMap' ? [after?.['data']] : []))
     expect(texts).toEqual([{ text: 'rendered web' }, { text: 'rendered web' }])
     expect(testEnv.clock.now() - begun).toBeLessThan(200_000)
+  })
+
+  it('reads decisions of coordinators, and follows those that assumed writes change', async () => {
+    const operator = harbourOperator()
+    testEnv = await openTestEnvironment(operator, { stopped: true })
+    await testEnv.create(ConfigMap, pier('one', 10))
+    // The later one has priority, so the earlier one is planned first, and is told of it.
+    await testEnv.create(Ship, ship('a', { length: 6 }))
+    await testEnv.create(Ship, ship('b', { length: 6, priority: 1 }))
+    const { changes, crs } = await plan(operator)
+    expect(crs).toMatchObject([{ outcome: 'settled' }, { outcome: 'settled' }])
+    const planned = Object.fromEntries(changes.map(({ object, after }) => [object.name, after?.['status']]))
+    expect(planned).toMatchObject({ a: { isDocked: false, ahead: 0 }, b: { isDocked: true } })
   })
 
   it('follows objects from one controller into another', async () => {

@@ -19,6 +19,8 @@ import { formatApiVersion, formatResource, type Resource } from '../../kube/kind
 import { nearest } from '../../kube/text/nearest.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { Controller } from '../../operator/controller.ts'
+import { directDecisions } from '../../operator/coordinator/direct-decisions.ts'
+import type { Decisions } from '../../operator/coordinator/decisions.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { offline } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -32,6 +34,7 @@ import {
   type ViewRead,
   type ViewSource,
 } from '../../operator/view/view.ts'
+import { DecisionReaders } from '../coordinators/decision-readers.ts'
 import { runReconcile } from '../run/run-reconcile.ts'
 import { isPausedObject } from '../run/paused.ts'
 import { createTaskRunner, type TaskRunner } from '../tasks/task-runner.ts'
@@ -126,6 +129,8 @@ async function walk(
   const overlay = overlayOn(base)
   const secrets = meetSecrets()
   const source = noting(overlay, secrets)
+  const decisions = directDecisions({ coordinators: operator.coordinators, source, config, now: clock.now() })
+  const readers = new DecisionReaders()
   const targets = new Map<string, PlanTarget>()
   const runs = new Map<string, number>()
   const memories = new Map<string, Memory>()
@@ -148,6 +153,7 @@ async function walk(
   const dispatch = (change: InputChange, by: string): void => {
     for (const [id, seen] of reads) if (id !== by && seen.some((read) => readConcerns(read, change))) due.add(id)
     const object = change.after ?? change.before
+    if (object) decisions.note(change.resource, { name: '', ...object.metadata }, change.after)
     for (const controller of operator.controllers) {
       if (!object || formatResource(controller.kind) !== formatResource(change.resource)) continue
       const target = { controller, key: overlayKey(object.metadata) }
@@ -155,6 +161,13 @@ async function walk(
       if (idOf(target) !== by && (isNew || targets.has(idOf(target)))) add(target)
     }
   }
+
+  const decisionsFor = (id: string): Decisions => ({
+    decision(coordinator, key) {
+      readers.add(id, coordinator.name, key)
+      return decisions.decision(coordinator, key)
+    },
+  })
 
   const assumed = (wave: Wave, target: PlanTarget): readonly MutationOutcome[] =>
     wave.map((mutation): MutationOutcome => {
@@ -211,6 +224,7 @@ async function walk(
       config,
       live: offline,
       tasks: caller,
+      decisions: decisionsFor(id),
       memory: memories.get(id) ?? noMemory,
     }
     const { ledger, memory } = await runReconcile(situation, (wave) => Promise.resolve(assumed(wave, target)))
@@ -219,6 +233,8 @@ async function walk(
     reads.set(id, view.reads)
     found.set(id, { ...at, ...outcomeOf(ledger, secrets.values) })
     if (isGoingOn(ledger)) due.add(id)
+    // An assumed write may change decisions.
+    for (const [{ name }, keys] of decisions.decide()) for (const reader of readers.of(name, keys)) due.add(reader)
   }
 
   for (const target of chosen(operator, base, crs)) add(target)

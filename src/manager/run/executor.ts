@@ -139,6 +139,7 @@ export function createExecutor(options: ExecutorOptions): Execute {
         const answer = await writer.delete(resource, mutation.name, {
           preconditions: { uid },
           propagation: 'Background',
+          ...(mutation.gracePeriodSeconds !== undefined && { gracePeriodSeconds: mutation.gracePeriodSeconds }),
           ...identityOf(mutation),
           ...limits,
         })

@@ -121,6 +121,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const triggers = new Map<string, { readonly kind: string; readonly metadata: KubeObject['metadata'] }>()
   /** Keys that wait for pending inputs. */
   const waiting = new Set<string>()
+  /** Keys about to run: they wait for the decisions of this batch, and will read them. */
+  const undecided = new Set<string>()
   /** Of controllers with tasks. */
   const callers = new Map<string, TaskCaller>()
   let isStarted = false
@@ -148,7 +150,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   // ── one reconcile ──────────────────────────────────────────────────────────────────────────────────────────
 
   async function work(key: string, cause: RunCause): Promise<void> {
-    await decisions?.decided()
+    if (decisions) {
+      undecided.add(key)
+      await decisions.decided()
+      undecided.delete(key)
+    }
     const cr = find(key)
     if (!cr) {
       forget(key)
@@ -472,7 +478,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       for (const key of keys) {
         triggers.set(key, { kind: 'Coordinator', metadata: { name: coordinator } })
         if (throttle.isThrottled(key) && origin > (handled.get(key) ?? -1)) release(key)
-        enqueue(key, origin)
+        if (undecided.has(key)) due.set(key, Math.max(origin, due.get(key) ?? 0))
+        else enqueue(key, origin)
       }
     },
     stop() {

@@ -9,6 +9,8 @@ import type { MutationOutcome, Wave } from '../../operator/plan.ts'
 export interface RunObserver {
   /** A reconcile begins. `key`: of its CR, `namespace/name`. */
   begin(controller: string, key: string): ObservedRun
+  /** Code of a coordinator runs, and holds the thread. */
+  holding<T>(coordinator: string, step: string, work: () => T): T
 }
 
 export interface ObservedRun {
@@ -34,4 +36,4 @@ const unobserved: ObservedRun = {
   end: () => undefined,
 }
 
-export const noObserver: RunObserver = { begin: () => unobserved }
+export const noObserver: RunObserver = { begin: () => unobserved, holding: (_coordinator, _step, work) => work() }

@@ -13,6 +13,7 @@ import { createLogBuffer } from '../logging/log-buffer.ts'
 import type { Log } from '../logging/log-line.ts'
 import type { Live } from '../../operator/live.ts'
 import { createActivity, type ActivityInput } from '../observability/activity.ts'
+import type { ConfigMapFormat } from '../config/config-map-format.ts'
 import { configMapSource } from '../config/config-map-source.ts'
 import type { Configuration } from '../config/configuration.ts'
 import { fileSource } from '../config/file-source.ts'
@@ -50,9 +51,16 @@ import type { LoadedOperator } from '../loading/loader.ts'
 import { messageText } from '../config/message-text.ts'
 import { untilAborted } from './until-aborted.ts'
 
+interface ConfigMapPlace {
+  /** `namespace/name`. */
+  readonly configMap: string
+  /** That of another program. @default the key `muster.yaml` */
+  readonly format?: ConfigMapFormat | undefined
+}
+
 export interface ManagerServiceOptions {
   /** The configuration file or ConfigMap. @default none: defaults, environment and flags */
-  readonly from?: { readonly file: string } | { readonly configMap: string }
+  readonly from?: { readonly file: string } | ConfigMapPlace
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Each is `path=value`. */
   readonly flags?: readonly string[]
@@ -181,7 +189,7 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
   const configuration = from
     ? await openConfiguration({
         ...layers,
-        source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
+        source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from),
         onChange(next, changes) {
           reports?.changed(changes)
           const needsRestart = changes.some(({ effect }) => effect === 'restart')
@@ -203,11 +211,11 @@ async function start(options: ManagerServiceOptions, endings: Endings): Promise<
     if (configuration.problem) reports.rejected(configuration.problem)
   }
 
-  async function mapSource(configMap: string): Promise<ConfigurationSource> {
+  async function mapSource({ configMap, format }: ConfigMapPlace): Promise<ConfigurationSource> {
     const { client } = await connected(bare.current.settings)
     const cache = createSharedCache({ client, clock, random })
     endings.add(() => cache.close())
-    return configMapSource({ client, cache, ...objectNameOf(configMap) })
+    return configMapSource({ client, cache, format, ...objectNameOf(configMap) })
   }
 
   cameUpWithout = configuration.isFallback

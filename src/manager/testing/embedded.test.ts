@@ -9,7 +9,7 @@ import type { EmbeddedObject } from '../../operator/embedded/embedded-set.ts'
 import { boolean, list, object, optional, string } from '../../operator/kind/field.ts'
 import { defineKind, type DraftOf } from '../../operator/kind/kind.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { openTestEnvironment, type TestEnvironment } from './test-environment.ts'
+import { openTestEnvironment, type TestEnvironment, type TestEnvironmentOptions } from './test-environment.ts'
 
 const label = 'example.com/bundle'
 /** Holds the text of its objects, phase by phase. */
@@ -23,6 +23,7 @@ const Bundle = defineKind({
     adopts: optional(boolean()),
     drift: optional(string()),
     as: optional(string()),
+    policy: optional(string()),
   },
   status: { objects: optional(list(object({ name: string(), health: string(), drifted: list(string()) }))) },
 })
@@ -40,13 +41,14 @@ const operator = defineOperator({
       embeds: {
         label,
         objects({ cr, isFinalizing }) {
-          const { phases, yields, adopts, drift, as } = cr.spec
+          const { phases, yields, adopts, drift, as, policy } = cr.spec
           const before = (cr.metadata.annotations?.['kinds'] ?? '').split(',').filter((kind) => kind !== '')
           const kinds = [...kindsOf(phases), ...before.map((kind) => kindOf({ apiVersion: 'v1', kind }))]
           const embedded = (one: UntypedObject): EmbeddedObject => ({
             object: one,
             yields,
             ...(adopts && { adopts: () => true }),
+            policy: policy as EmbeddedObject['policy'],
           })
           return {
             holder: cr.metadata.name,
@@ -94,8 +96,8 @@ spec:
 const thing = 'apiVersion: example.org/v1\nkind: Thing\nmetadata: { name: a }\nspec: { size: 1 }\n'
 const Thing = resourceOf('example.org/v1', 'Thing', { plural: 'things', namespaced: true })
 
-async function opened(workloads = false): Promise<TestEnvironment> {
-  const testEnv = await openTestEnvironment(operator, { workloads })
+async function opened(workloads = false, wire?: TestEnvironmentOptions['wire']): Promise<TestEnvironment> {
+  const testEnv = await openTestEnvironment(operator, { workloads, ...(wire && { wire }) })
   onTestFinished(() => testEnv.close())
   return testEnv
 }
@@ -229,6 +231,48 @@ describe('embedded objects', () => {
     await testEnv.create(Bundle, bundle([configMap('free')], { adopts: true }, 'three'))
     await testEnv.settle()
     expect(await condition(testEnv, 'Ready', 'three')).toContain('True')
+  })
+
+  it.each([
+    ['was there before', false, false],
+    ['was there before, with our label', false, true],
+    ['comes between look and write', true, false],
+    ['comes between look and write, with our label', true, true],
+  ])('that are created by us alone are a conflict when another object %s', async (_when, isLate, isLabelled) => {
+    let inBetween: (() => Promise<unknown>) | undefined
+    const testEnv = await opened(false, (inner) => ({
+      ...inner,
+      async send(request) {
+        if (request.method === 'PATCH' && request.path.includes('/configmaps/')) await inBetween?.()
+        return await inner.send(request)
+      },
+    }))
+    const labels = isLabelled ? { [label]: 'one' } : {}
+    const create = (): Promise<unknown> => {
+      inBetween = undefined
+      const foreign = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...at('a'), labels }, data: { key: 'theirs' } }
+      return testEnv.client.create(ConfigMap, foreign, { fieldManager: 'another' })
+    }
+    if (isLate) inBetween = create
+    else await create()
+    await testEnv.create(Bundle, bundle([configMap('a')], { policy: 'create', adopts: true }))
+    await testEnv.settle()
+    expect(await condition(testEnv, 'Ready')).toContain(
+      'ConfigMap default/a exists already and belongs to the field manager another',
+    )
+    const { data, metadata } = await testEnv.client.get(ConfigMap, at('a'))
+    expect([data, metadata.labels ?? {}, metadata.annotations]).toEqual([{ key: 'theirs' }, labels, undefined])
+  })
+
+  it('that are created by us alone are known again after a crash, and never changed', async () => {
+    const testEnv = await opened()
+    await testEnv.create(Bundle, bundle([configMap('a')], { policy: 'create' }))
+    await testEnv.settle()
+    await testEnv.client.patch(ConfigMap, at('a'), { data: { key: 'changed' } }, { type: 'merge' })
+    await testEnv.restart()
+    await testEnv.settle()
+    expect(await condition(testEnv, 'Ready')).toContain('True')
+    expect((await testEnv.client.get(ConfigMap, at('a'))).data).toEqual({ key: 'changed' })
   })
 
   it('whose kind is not served are named, and written when it is', async () => {

@@ -126,16 +126,18 @@ export function decideEmbedded(
   const isReleased = isReleasedBy(live, holder)
   if (isReleased && policy !== 'recreate') {
     // An object that is applied next gets its mark then.
-    const mark = policy === 'create-only' ? `${markOf(holder)}${hash}` : undefined
+    const mark = isCreatedOnce(policy) ? `${markOf(holder)}${hash}` : undefined
     const marks = { label: holder.holder, released: null, mark, why: 'retaken' } as const
     return { what: 'retake', mutation: marking(live, entry, holder, marks) }
   }
-  const isOurs = live.metadata.labels?.[holder.label] === holder.holder || isMarkedBy(live, holder) || isReleased
-  if (!isOurs && embedded.adopts?.(live) !== true) {
+  const hasLabel = live.metadata.labels?.[holder.label] === holder.holder
+  // A label can be copied, or set by a client that came first; the mark is written with the object.
+  const isOurs = (hasLabel && policy !== 'create') || isMarkedBy(live, holder) || isReleased
+  if (!isOurs && (policy === 'create' || embedded.adopts?.(live) !== true)) {
     if (policy === 'create-only') return { what: 'nothing', operation: 'ignored' }
     throw notOurs(live, holder, subject)
   }
-  if (policy === 'create-only') return { what: 'nothing', operation: 'unchanged' }
+  if (isCreatedOnce(policy)) return { what: 'nothing', operation: 'unchanged' }
   const isSame = isOurs && hasMark(live, entry, holder)
   // Written once more, so that the cache shows it: what it does not show is not deleted later.
   const isUnseen = entry.isUnseen && (holder.drift ?? 'correct') === 'correct'
@@ -170,6 +172,10 @@ export function decideEmbedded(
 /** Whether it need not exist. */
 export function isOptional(policy: EmbeddedObject['policy']): boolean {
   return policy === 'ignore' || policy === 'update-only'
+}
+
+function isCreatedOnce(policy: EmbeddedObject['policy']): boolean {
+  return policy === 'create' || policy === 'create-only'
 }
 
 /** The object stays as it is, and belongs to no holder. */
@@ -252,10 +258,10 @@ function notOurs(live: UntypedObject, holder: Holder, subject: string): MusterEr
 }
 
 /** The other owner, by the best evidence that there is. */
-function otherOwner({ metadata }: UntypedObject, { label, releasedAnnotation = '' }: Holder): string {
+function otherOwner({ metadata }: UntypedObject, { label, holder, releasedAnnotation = '' }: Holder): string {
   const { labels = {}, annotations = {}, managedFields = [] } = metadata
   const other = labels[label]
-  if (other !== undefined) return `${other} (label ${label})`
+  if (other !== undefined && other !== holder) return `${other} (label ${label})`
   const released = annotations[releasedAnnotation]
   if (released !== undefined) return `no owner any more, since ${released} has let it go`
   const controller = controllerOf({ apiVersion: '', kind: '', metadata })

@@ -80,6 +80,16 @@ export interface Pruning {
   readonly keeps?: ((object: UntypedObject) => boolean) | undefined
   /** Whether the phases may be empty: otherwise nothing is deleted then. @default false */
   readonly toNothing?: boolean | undefined
+  /**
+   * Kinds of objects that other controllers made from embedded ones, with the label, such as Pods: they go by themselves, and
+   * pruning waits for them. @default none
+   */
+  readonly derived?: readonly GroupVersionKind[] | undefined
+  /**
+   * Objects that are deleted without their grace period, also if they are being deleted already; of derived ones only these are
+   * deleted. @default none
+   */
+  readonly forces?: ((object: UntypedObject) => boolean) | undefined
 }
 
 export interface EmbeddedPhase {
@@ -91,20 +101,22 @@ export interface EmbeddedObject {
   readonly object: UntypedObject
   /**
    * - `apply`: kept as it is embedded.
-   * - `create-only`: created once, never changed.
+   * - `create`: created once by this holder, never changed. An object that is there without its mark, even since a moment ago
+   *   or with its label, is a conflict that names the owner; it is never taken over, and `adopts` is not asked.
+   * - `create-only`: created once, never changed; an object of another owner is left alone instead.
    * - `update-only`: kept as it is embedded, if it exists; never created.
    * - `recreate`: deleted and created again instead of being changed, such as a Job.
    * - `ignore`: never written; it still counts as embedded, and is not pruned.
    *
    * @default "apply"
    */
-  readonly policy?: 'apply' | 'create-only' | 'update-only' | 'recreate' | 'ignore' | undefined
+  readonly policy?: 'apply' | 'create' | 'create-only' | 'update-only' | 'recreate' | 'ignore' | undefined
   /**
    * Fields that are left to another manager that has taken them, as JSON pointers in which `*` is any member or item:
    * `/spec/replicas`, `/spec/template/spec/containers/web/resources`. @default none
    */
   readonly yields?: readonly string[] | undefined
-  /** Whether an object without our label is taken over. @default never */
+  /** Whether an object without our label is taken over; not with the policy `create`. @default never */
   readonly adopts?: ((live: UntypedObject) => boolean) | undefined
   /** @default by the rules of its kind */
   readonly health?: ((object: UntypedObject, now: number) => Health) | undefined

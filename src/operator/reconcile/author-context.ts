@@ -22,6 +22,7 @@ export function reportContext({ context, entries, embedded, journal }: Reconcile
     withheld: ({ id }) => entries.flatMap(({ dependent, withheld = [] }) => (dependent.id === id ? withheld : [])),
     embedded,
     requeueAfter: (ms) => journal.requeue(ms),
+    waitFor: (text) => void (journal.waiting ??= text),
     event: (draft) => journal.event(draft),
     gauge: (name, value) => journal.gauge(name, value),
   }

@@ -14,11 +14,12 @@ export async function* prune(
   wanted: readonly EmbeddedEntry[],
   holder: Holder,
   held: HeldObjects,
-  { kinds, rank = () => 0, keeps, toNothing = false }: Pruning,
+  { kinds, rank = () => 0, keeps, toNothing = false, derived = [], forces }: Pruning,
 ): Waves<readonly EmbeddedReference[]> {
   if (wanted.length === 0 && !toNothing) return []
   const keys = new Set(wanted.map(({ resource, name }) => embeddedKey(resource, name)))
   const resources = await servedKinds(held, [...kinds, ...wanted.map(({ kind }) => kind)])
+  const madeByOthers = await servedKinds(held, derived)
   const obsolete = async (
     find: (resource: Resource) => Promise<readonly UntypedObject[]>,
   ): Promise<readonly ObsoleteObject[]> => {
@@ -27,7 +28,13 @@ export async function* prune(
       for (const object of await find(resource)) {
         if (keys.has(embeddedKey(resource, object.metadata)) || !isWrittenBy(object, holder) || keeps?.(object))
           continue
-        found.push({ resource, object })
+        found.push({ resource, object, isForced: forces?.(object) ?? false, isDerived: false })
+      }
+    }
+    for (const resource of madeByOthers) {
+      for (const object of await find(resource)) {
+        if (isWrittenBy(object, holder) || keeps?.(object)) continue
+        found.push({ resource, object, isForced: forces?.(object) ?? false, isDerived: true })
       }
     }
     return found
@@ -92,6 +99,10 @@ export async function* release(
 interface ObsoleteObject {
   readonly resource: Resource
   readonly object: UntypedObject
+  /** Deleted without its grace period. */
+  readonly isForced: boolean
+  /** Goes by itself. */
+  readonly isDerived: boolean
 }
 
 /** Deletes rank by rank; returns what is still there. */
@@ -124,16 +135,21 @@ async function* deleteAll(
   due: readonly ObsoleteObject[],
   holder: Holder,
 ): Waves<readonly ObsoleteObject[]> {
-  const leaving = due.filter(({ object }) => object.metadata.deletionTimestamp !== undefined)
-  const deletions = due.flatMap((one): readonly Delete[] => {
-    const { name = '', namespace, uid = '', deletionTimestamp } = one.object.metadata
-    if (deletionTimestamp !== undefined) return []
+  const leaving = due.filter(({ object, isForced, isDerived }) => {
+    // By force it is asked for once more, unless that was done.
+    const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata
+    if (isForced) return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0
+    return isDerived || deletionTimestamp !== undefined
+  })
+  const asked = due.filter((one) => !leaving.includes(one))
+  const deletions = asked.map((one): Delete => {
+    const { name = '', namespace, uid = '' } = one.object.metadata
     const why = run.isFinalizing ? 'finalized' : 'pruned'
     const target = { verb: 'delete', subject: describe(one), resource: one.resource } as const
-    return [{ ...target, name: { name, namespace }, uid, why, embedded: holder.label, as: holder.as }]
+    const force = one.isForced && { gracePeriodSeconds: 0 }
+    return { ...target, name: { name, namespace }, uid, why, embedded: holder.label, as: holder.as, ...force }
   })
   if (deletions.length === 0) return leaving
-  const asked = due.filter((one) => !leaving.includes(one))
   const outcomes = yield deletions
   const left = [...leaving]
   for (const [index, { subject, resource, name }] of deletions.entries()) {

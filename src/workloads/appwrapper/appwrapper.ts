@@ -212,7 +212,7 @@ export const AppWrapper: AppWrapperKind = defineKind({
           kind: string(),
           apiVersion: string(),
           podSets: optional(list(podSet)),
-          conditions: optional(list(openObject('a condition'))),
+          conditions: optional(list(openObjectOf<Condition>('a condition'))),
         }),
       ),
     ),

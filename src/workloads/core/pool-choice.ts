@@ -25,78 +25,79 @@ export interface PendingNodes {
   add(template: NodeTemplate, count: number): void
   /** Takes room for the groups; false if they do not fit. */
   take(groups: readonly PodGroup[]): boolean
-  /** The fewest further nodes of a template so that the groups fit, at most `most`. */
-  needed(groups: readonly PodGroup[], template: NodeTemplate, most: number): number | undefined
 }
 
 export function createPendingNodes(): PendingNodes {
   const table = createNodeTable()
   let nodes = 0
-  let untaken = true
   /** Groups that did not fit; more nodes may change that. */
-  let unfit = new Set<string>()
-  const known = new Map<string, number | undefined>()
-
-  const grow = (template: NodeTemplate, count: number): void => {
-    for (let each = 0; each < count; each++) addNode(table, `pending-${nodes++}`, template)
-  }
-  const shrink = (count: number): void => {
-    for (let each = 0; each < count; each++) table.setNode(`pending-${--nodes}`, undefined)
-  }
-
+  const unfit = new Set<string>()
   return {
     add(template, count) {
-      if (count <= 0) return
-      grow(template, count)
-      untaken = false
-      unfit = new Set()
-      known.clear()
+      for (let each = 0; each < count; each++) addNode(table, `pending-${nodes++}`, template)
+      if (count > 0) unfit.clear()
     },
     take(groups) {
-      if (untaken) return false
+      if (nodes === 0) return false
       const key = groupsKey(groups)
       if (unfit.has(key)) return false
       const placed = table.place(groups)
-      if (!placed) {
-        unfit.add(key)
-        return false
-      }
-      for (const { node, shape, count } of placed) table.take(node, shape.requests, count)
-      known.clear()
-      return true
-    },
-    needed(groups, template, most) {
-      const key = `${most} ${template.key} ${groupsKey(groups)}`
-      if (known.has(key)) return known.get(key)
-      const least = Math.max(1, untaken ? fewestBySum(groups, template) : 1)
-      const fits = (count: number): boolean => {
-        grow(template, count)
-        try {
-          return table.place(groups) !== undefined
-        } finally {
-          shrink(count)
-        }
-      }
-      const answer = least > most ? undefined : smallest(least, most, fits)
-      known.set(key, answer)
-      return answer
+      if (!placed) unfit.add(key)
+      for (const { node, shape, count } of placed ?? []) table.take(node, shape.requests, count)
+      return placed !== undefined
     },
   }
+}
+
+/** How many empty nodes of a template the groups need; undefined: no number of them is enough. Remembers what it found. */
+export type NodeNeeds = (groups: readonly PodGroup[], template: NodeTemplate) => number | undefined
+
+/** The most nodes that are tried. */
+const mostNodes = 1000
+const mostRemembered = 100_000
+
+export function createNodeNeeds(): NodeNeeds {
+  const known = new Map<string, number | undefined>()
+  return (groups, template) => {
+    const key = `${template.key} ${groupsKey(groups)}`
+    if (known.has(key)) return known.get(key)
+    const answer = fewestNodes(groups, template)
+    if (known.size >= mostRemembered) known.clear()
+    known.set(key, answer)
+    return answer
+  }
+}
+
+function fewestNodes(groups: readonly PodGroup[], template: NodeTemplate): number | undefined {
+  const least = fewestBySum(groups, template)
+  if (least > mostNodes) return undefined
+  const table = createNodeTable()
+  let nodes = 0
+  for (; nodes < least; nodes++) addNode(table, `${nodes}`, template)
+  // A pod that fits no empty node fits no number of them.
+  if (groups.some(({ shape }) => table.room(shape) === 0)) return undefined
+  while (!table.place(groups)) {
+    if (nodes >= mostNodes) return undefined
+    // In steps that grow with the number: the answer may be a few per cent too high for hundreds of nodes.
+    const more = Math.max(1, Math.floor(nodes / 32))
+    for (let each = 0; each < more; each++) addNode(table, `${nodes++}`, template)
+  }
+  return nodes
 }
 
 /** The cheapest way to make room for the groups: nodes of one pool, or a pool for each group; undefined if there is none. */
 export function choosePools(
   groups: readonly PodGroup[],
   options: readonly PoolOption[],
-  pending: PendingNodes,
+  needs: NodeNeeds,
 ): readonly PoolChoice[] | undefined {
-  const one = cheapest(groups, options, pending)
+  const one = cheapest(groups, options, needs)
   if (one) return [one]
   if (groups.length < 2) return undefined
   const choices = new Map<string, number>()
   for (const group of groups) {
     const left = options.map((option) => ({ ...option, room: option.room - (choices.get(option.id) ?? 0) }))
-    const choice = cheapest([group], left, pending)
+    const choice = cheapest([group], left, needs)
     if (!choice) return undefined
     choices.set(choice.id, (choices.get(choice.id) ?? 0) + choice.count)
   }
@@ -106,12 +107,12 @@ export function choosePools(
 function cheapest(
   groups: readonly PodGroup[],
   options: readonly PoolOption[],
-  pending: PendingNodes,
+  needs: NodeNeeds,
 ): PoolChoice | undefined {
   let best: (PoolChoice & { readonly cost: number }) | undefined
   for (const { id, template, room } of options) {
-    const count = room > 0 ? pending.needed(groups, template, room) : undefined
-    if (count === undefined) continue
+    const count = room > 0 ? needs(groups, template) : undefined
+    if (count === undefined || count > room) continue
     const cost = count * (template.price ?? estimatedPrice(template))
     // Of equal ones the first.
     const isBetter = !best || cost < best.cost || (cost === best.cost && count < best.count)
@@ -141,27 +142,6 @@ function fewestBySum(groups: readonly PodGroup[], { allocatable }: NodeTemplate)
   for (const { shape, count } of groups)
     for (const [resource, amount] of shape.requests) total.set(resource, (total.get(resource) ?? 0) + amount * count)
   return Math.max(...[...total].map(([resource, amount]) => Math.ceil(amount / (allocatable.get(resource) ?? 0))), 1)
-}
-
-/** The smallest number for which it holds: it holds for all above it. */
-function smallest(least: number, most: number, holds: (count: number) => boolean): number | undefined {
-  if (holds(least)) return least
-  let low = least
-  let step = 1
-  let high = least + step
-  while (high < most && !holds(high)) {
-    low = high
-    step *= 2
-    high += step
-  }
-  high = Math.min(high, most)
-  if (high <= low || !holds(high)) return undefined
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1
-    if (holds(middle)) high = middle
-    else low = middle
-  }
-  return high
 }
 
 function groupsKey(groups: readonly PodGroup[]): string {

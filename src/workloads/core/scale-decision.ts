@@ -24,7 +24,14 @@ import {
   takeBack,
   takeIdle,
 } from './node-pool.ts'
-import { choosePools, createPendingNodes, type PendingNodes, type PoolChoice } from './pool-choice.ts'
+import {
+  choosePools,
+  createNodeNeeds,
+  createPendingNodes,
+  type NodeNeeds,
+  type PendingNodes,
+  type PoolChoice,
+} from './pool-choice.ts'
 
 export interface ScaleSettings {
   /** Machines that all pools together may have been given by the scaler. */
@@ -93,7 +100,12 @@ interface Round {
   readonly settings: ScaleSettings
   readonly now: number
   readonly pending: PendingNodes
+  readonly needs: NodeNeeds
   readonly decided: Map<string, WorkloadDecision>
+  /** Workloads that machines were added for. */
+  readonly holders: ReadonlySet<string>
+  /** There may be machines to hand over. */
+  hasSpare: boolean
   /** Workloads for which enough nodes are being added. */
   readonly served: Set<string>
   /** Machines that may still be added. */
@@ -104,14 +116,14 @@ interface Round {
 }
 
 const mostDoublings = 4
-/** The most nodes that a workload is packed onto to say how many it would need. */
-const mostNodes = 1000
 
 export function decideScaling(
   workloads: Iterable<ScaledWorkload>,
   pools: Iterable<NodePool>,
   settings: ScaleSettings,
   now: number,
+  /** What it remembers is used in the next decision. */
+  needs: NodeNeeds = createNodeNeeds(),
 ): ScaleDecision {
   const drafts = [...pools]
     .filter(({ isLeaving }) => !isLeaving)
@@ -119,12 +131,16 @@ export function decideScaling(
     .map(draftOf)
   // What is taken back counts until that is stored.
   const stored = drafts.reduce((sum, { pool }) => sum + added(pool.record), 0)
+  const holders = new Set(drafts.flatMap(({ claims }) => claims.map(({ workload }) => workload)))
   const round: Round = {
+    holders,
+    hasSpare: false,
     workloads: new Map([...workloads].map((one) => [one.id, one])),
     drafts,
     settings,
     now,
     pending: createPendingNodes(),
+    needs,
     decided: new Map(),
     served: new Set(),
     budget: settings.maxScaleout - stored,
@@ -136,6 +152,7 @@ export function decideScaling(
     reviewClaims(draft, round)
   }
   coolPatterns(drafts)
+  round.hasSpare = drafts.some((draft) => spareCount(draft) > 0)
   const waiting = [...round.workloads.values()].filter(({ phase }) => phase === 'waiting').toSorted(compareWaiting)
   countPending(waiting, round)
   for (const workload of waiting) serve(workload, round)
@@ -280,44 +297,61 @@ const noInstanceTypes: WorkloadDecision = {
 
 /** Nodes of any pool that its pods fit. */
 function serveInferred(workload: ScaledWorkload, round: Round): WorkloadDecision {
-  const { settings, pending, now } = round
-  const { groups } = workload
+  const { settings, needs, now } = round
+  const { id, groups } = workload
+  // Too few machines of several pools: it gets enough of one, and those of it again that this one has.
+  if (round.holders.has(id)) {
+    for (const draft of round.drafts)
+      for (const claim of draft.claims) if (claim.workload === id) release(draft, id, claim.count, now)
+    round.hasSpare = true
+  }
+  if (round.isBlocked && !round.hasSpare) return limitReached(settings)
   const options = round.drafts.flatMap((draft) => {
     const { template } = draft.pool
-    return template && mayServe(draft, workload.id) ? [{ draft, template }] : []
+    return template && mayServe(draft, id) ? [{ draft, template }] : []
   })
+  const byId = new Map(options.map(({ draft }) => [draft.pool.id, draft]))
   const choose = (room: (draft: PoolDraft) => number): readonly PoolChoice[] | undefined =>
     choosePools(
       groups,
-      options.map(({ draft, template }) => ({ id: draft.pool.id, template, room: room(draft) })),
-      pending,
+      options.flatMap(({ draft, template }) => {
+        const left = room(draft)
+        return left > 0 ? [{ id: draft.pool.id, template, room: left }] : []
+      }),
+      needs,
     )
-  const most = (draft: PoolDraft, limit: number): number => Math.min(limit, headroom(draft) + spareCount(draft))
-  const isOpen = (draft: PoolDraft): boolean => draft.notBefore <= now
-  const choice =
-    // Machines that are there cost nothing more.
-    choose(spareCount) ?? choose((draft) => (isOpen(draft) ? most(draft, settings.maxScaleout) : spareCount(draft)))
-  if (choice) {
-    const byId = new Map(options.map(({ draft }) => [draft.pool.id, draft]))
-    return fulfil(
+  const give = (choice: readonly PoolChoice[]): WorkloadDecision =>
+    fulfil(
       workload,
-      choice.map(({ id, count }) => ({ draft: byId.get(id)!, count })),
+      choice.map((each) => ({ draft: byId.get(each.id)!, count: each.count })),
       round,
     )
+  // Machines that are there cost nothing more.
+  const spare = choose(spareCount)
+  if (spare) return give(spare)
+  if (round.isBlocked) return limitReached(settings)
+  const room = (draft: PoolDraft): number => headroom(draft) + spareCount(draft)
+  const isOpen = (draft: PoolDraft): boolean => draft.notBefore <= now
+  const open = (draft: PoolDraft): number => (isOpen(draft) ? room(draft) : spareCount(draft))
+  // A pool of larger machines may do with as many as are ever added.
+  const choice = choose((draft) => Math.min(open(draft), settings.maxScaleout)) ?? choose(open)
+  if (choice) return give(choice)
+  const later = choose(room)
+  if (!later)
+    return { reason: 'NoMatchingPool', message: 'Its pods fit the nodes of no pool that can grow.', create: [] }
+  return unavailable(
+    options.map(({ draft }) => draft),
+    round,
+  )
+}
+
+function limitReached({ maxScaleout }: ScaleSettings, count?: number): WorkloadDecision {
+  const need = count === undefined ? 'It needs more machines' : `It needs ${machinesOf(count)} more`
+  return {
+    reason: 'MaxScaleoutReached',
+    message: `${need}; all pools together may be given ${maxScaleout} (instascale.maxScaleoutAllowed).`,
+    create: [],
   }
-  if (choose((draft) => most(draft, settings.maxScaleout))) {
-    return unavailable(
-      options.map(({ draft }) => draft),
-      round,
-    )
-  }
-  const large = choose((draft) => most(draft, mostNodes))
-  if (large)
-    return exceeding(
-      large.reduce((sum, { count }) => sum + count, 0),
-      settings,
-    )
-  return { reason: 'NoMatchingPool', message: 'Its pods fit the nodes of no pool that can grow.', create: [] }
 }
 
 /** Machines of the instance types that it names. */
@@ -334,7 +368,10 @@ function serveNamed(
     if (count === 0) continue
     const type = draft.pool.instanceType ?? ''
     const left = (missing.get(type) ?? 0) - count
-    if (left < 0) release(draft, id, -left, now)
+    if (left < 0) {
+      release(draft, id, -left, now)
+      round.hasSpare = true
+    }
     missing.set(type, Math.max(0, left))
   }
   const shares: Share[] = []
@@ -388,11 +425,7 @@ function fulfil(workload: ScaledWorkload, shares: readonly Share[], round: Round
   if (fresh > settings.maxScaleout) return exceeding(fresh, settings)
   if (fresh > 0 && (round.isBlocked || fresh > round.budget)) {
     round.isBlocked = true
-    return {
-      reason: 'MaxScaleoutReached',
-      message: `It needs ${machinesOf(fresh)} more; all pools together may be given ${settings.maxScaleout} (instascale.maxScaleoutAllowed).`,
-      create: [],
-    }
+    return limitReached(settings, fresh)
   }
   round.budget -= fresh
   const to = { workload: workload.id, namespace: workload.namespace, name: workload.name }

@@ -11,7 +11,7 @@ import type { Named } from '../../kube/object.ts'
 import type { Transport } from '../../transport/transport.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
 import { added } from '../core/node-pool.ts'
-import type { InstascaleSettings } from './instascale-settings.ts'
+import type { InstascaleSettings } from '../configuration/instascale-section.ts'
 import { type MachineOwner, openShiftMachines } from './machine-kinds.ts'
 import { parseRecord, recordAnnotation } from './pool-record.ts'
 
@@ -37,7 +37,7 @@ class DyingProcess {
         this.isDead = true
         if (this.isDone) await transport.send(request)
       }
-      if (this.isDead) throw new MusterError(clientErrors.ConnectionLost, 'The process is gone.')
+      if (this.isDead) throw new MusterError(clientErrors.Unreachable, 'The process is gone.')
       return await transport.send(request)
     },
   })

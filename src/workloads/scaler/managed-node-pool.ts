@@ -7,7 +7,7 @@ import type { Named } from '../../kube/object.ts'
 import type { TypedResource } from '../../kube/typed-resource.ts'
 import { integer, object, optional, string } from '../../operator/kind/field.ts'
 import { defineKind, type Kind } from '../../operator/kind/kind.ts'
-import type { SecretReference } from './instascale-settings.ts'
+import type { SecretReference } from '../configuration/instascale-section.ts'
 
 export interface ManagedNodePoolObject extends Named {
   readonly spec: {

@@ -66,7 +66,7 @@ function decide(state: ScalerState, now: number): DecisionBatch<ScalerDecision> 
     return { decisions: [], again: last.again }
   const pools = settings.enabled === false ? [] : scaledPools(state)
   const workloads = settings.enabled === false ? [] : state.workloads.values()
-  const decision = decideScaling(workloads, pools, scaleSettings(settings), now)
+  const decision = decideScaling(workloads, pools, scaleSettings(settings), now, state.needs)
   const wanted = new Map<string, ScalerDecision>()
   for (const pool of pools) {
     const write = poolToWrite(state, pool, decision.pools.get(pool.id))

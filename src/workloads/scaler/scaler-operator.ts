@@ -3,6 +3,7 @@
  * starts them, and this one makes room for them.
  */
 import { defineOperator, type Operator } from '../../operator/operator.ts'
+import { scalerName } from '../configuration/instascale-section.ts'
 import { instascaleConfig } from './instascale-settings.ts'
 import { clusterApiMachines, openShiftMachines } from './machine-kinds.ts'
 import { machinePoolController } from './machine-pools.ts'
@@ -10,7 +11,7 @@ import { managedPoolController } from './managed-pools.ts'
 import { scaledWorkloadController } from './scaled-workloads.ts'
 
 export const nodeScalerOperator: Operator = defineOperator({
-  name: 'instascale',
+  name: scalerName,
   config: instascaleConfig,
   controllers: [
     machinePoolController(openShiftMachines, 'machineset'),

@@ -5,9 +5,10 @@ import { Node, Pod } from '../../kube/kinds.ts'
 import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { type CoordinatorChange, isChangeOf } from '../../operator/coordinator/coordinator.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
-import type { ScaledWorkload } from '../core/node-demand.ts'
+import { orderedInstanceLabel, type ScaledWorkload } from '../core/node-demand.ts'
+import { createNodeNeeds, type NodeNeeds } from '../core/pool-choice.ts'
 import type { ScaleDecision } from '../core/scale-decision.ts'
-import type { InstascaleSettings } from './instascale-settings.ts'
+import type { InstascaleSettings } from '../configuration/instascale-section.ts'
 import {
   clusterApiMachines,
   type Machine,
@@ -45,6 +46,7 @@ export interface ScalerState {
   readonly pods: Map<string, Map<string, string>>
   /** The decisions in force. */
   readonly decided: Map<string, unknown>
+  readonly needs: NodeNeeds
   /** Since the last decision there was news. */
   isStale: boolean
   last: ScaleDecision | undefined
@@ -62,6 +64,7 @@ export function newScalerState(settings: InstascaleSettings): ScalerState {
     poolNodes: new Map(),
     pods: new Map(),
     decided: new Map(),
+    needs: createNodeNeeds(),
     isStale: true,
     last: undefined,
   }
@@ -72,11 +75,14 @@ export function takeChange(state: ScalerState, change: CoordinatorChange): void 
     takePod(state, change)
     return
   }
-  state.isStale = true
   if (isChangeOf(change, AppWrapper)) {
     const { object, before } = change
     const uid = (object ?? before)?.metadata.uid ?? ''
-    const workload = object && scaledWorkload(object, state.settings.inference)
+    const known = state.workloads.get(uid)
+    const isSameSpec = before !== undefined && before.spec === object?.spec && labelOf(before) === labelOf(object)
+    const workload = object && scaledWorkload(object, state.settings.inference, isSameSpec ? known : undefined)
+    if (isSameSpec && known && workload && isSame(known, workload)) return
+    state.isStale = true
     if (workload) {
       state.workloads.set(uid, workload)
       state.uids.set(keyOf(workload), uid)
@@ -87,6 +93,7 @@ export function takeChange(state: ScalerState, change: CoordinatorChange): void 
     }
     return
   }
+  state.isStale = true
   if (isChangeOf(change, ManagedNodePool)) {
     const { object, before } = change
     if (object) state.managed.set(object.metadata.uid ?? '', object)
@@ -108,6 +115,15 @@ export function takeChange(state: ScalerState, change: CoordinatorChange): void 
       if (object) put(state.machines, machineOwnerKey(api, object), nameOf(object), object as Named<Machine>)
     }
   }
+}
+
+function labelOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[orderedInstanceLabel]
+}
+
+/** Of two with the same spec and label. */
+function isSame(a: ScaledWorkload, b: ScaledWorkload): boolean {
+  return a.phase === b.phase && a.since === b.since && a.isSettled === b.isSettled
 }
 
 /** What a machine belongs to: the uid of its MachineSet, or the name of its MachineDeployment. */

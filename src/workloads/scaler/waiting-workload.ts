@@ -17,6 +17,8 @@ const controllerName = 'workload.codeflare.dev/appwrapper-controller'
 export function scaledWorkload(
   { metadata, spec, status }: AppWrapperObject,
   infers: boolean,
+  /** The same AppWrapper before, with the same spec and label. */
+  known?: ScaledWorkload,
 ): ScaledWorkload | undefined {
   const { uid = '', namespace = '', name, labels = {} } = metadata
   const isElsewhere = spec.managedBy !== undefined && spec.managedBy !== controllerName
@@ -25,7 +27,7 @@ export function scaledWorkload(
   const isRunning = reserved?.status === 'True'
   const isWaiting = reserved?.status === 'False' && lackOfNodes.has(reserved.reason)
   const components = spec.components ?? []
-  const named = instanceDemand(labels[orderedInstanceLabel], replicasOf(components))
+  const named = known ? undefined : instanceDemand(labels[orderedInstanceLabel], replicasOf(components))
   return {
     id: uid,
     namespace,
@@ -33,8 +35,8 @@ export function scaledWorkload(
     phase: isRunning ? 'running' : isWaiting ? 'waiting' : 'other',
     since: parseTime(reserved?.lastTransitionTime ?? metadata.creationTimestamp ?? '') ?? 0,
     priority: spec.scheduling?.priority ?? 0,
-    groups: groupsOf(components),
-    instances: named ?? (infers ? 'inferred' : new Map()),
+    groups: known?.groups ?? groupsOf(components),
+    instances: known?.instances ?? named ?? (infers ? 'inferred' : new Map()),
     isSettled: findCondition(status?.conditions, 'PodsReady')?.status === 'True',
   }
 }

@@ -13,6 +13,7 @@ import { defineOperator, type Operator } from '../../../operator/operator.ts'
 import { inRole, placementRoleOf } from '../../../operator/placement-role.ts'
 import { defineDependent } from '../../../operator/dependent/dependent.ts'
 import { roleOf } from '../../../operator/role.ts'
+import { defineCoordinator } from '../../../operator/coordinator/coordinator.ts'
 import { defineTask } from '../../../operator/task/task.ts'
 import { describeOperator, operatorFrom } from './description.ts'
 
@@ -115,6 +116,15 @@ function members(object: object): Record<string, fc.Arbitrary<unknown>> {
     Object.entries(object).map(([name, value]) => [name, fc.oneof(fc.constant(value), fc.jsonValue())]),
   )
 }
+
+it('refuses an operator with a coordinator, and says why and what to do', () => {
+  const parts = { start: () => ({}), take: () => undefined, decide: () => ({ decisions: [] }) }
+  const queue = defineCoordinator({ name: 'queue', reads: [Thing], ...parts })
+  const controller = defineController({ for: Thing, coordinators: [queue], reconcile: () => ({}) })
+  expect(() => describeOperator(defineOperator({ name: 'queueing', controllers: [controller] }))).toThrow(
+    "Operator queueing has the coordinator queue: coordinators run in the manager's process. Set isolation: inline for it.",
+  )
+})
 
 it('refuses an operator with a task, and says why and what to do', () => {
   const task = defineTask({ name: 'example.com/fetch', run: () => null })

@@ -75,7 +75,7 @@ interface ResourceDescription {
   readonly definition?: JsonObject | undefined
 }
 
-/** @throws IsolationRefused for an operator with tasks or embedded objects */
+/** @throws IsolationRefused for an operator with tasks, coordinators or embedded objects */
 export function describeOperator(operator: Operator): Description {
   const { name, controllers, config, webhooks, conversions } = operator
   refuseInlineOnly(operator)
@@ -88,14 +88,19 @@ export function describeOperator(operator: Operator): Description {
   }
 }
 
-/** Tasks are for files, the network and threads, of which a guest has none; embedded objects are watched when they are asked for. */
-function refuseInlineOnly({ name, controllers }: Operator): void {
+/**
+ * Tasks are for files, the network and threads, of which a guest has none; coordinators are told each change of the shared
+ * caches; embedded objects are watched when they are asked for.
+ */
+function refuseInlineOnly({ name, controllers, coordinators: [coordinator] }: Operator): void {
   const [task] = controllers.flatMap(({ tasks }) => tasks)
   const isEmbedding = controllers.some(({ options }) => options.embeds)
-  if (!task && !isEmbedding) return
+  if (!task && !coordinator && !isEmbedding) return
   const what = task
     ? `has the task ${task.name}: tasks run in the manager's process.`
-    : "embeds objects of any kind: it reads them in the manager's process."
+    : coordinator
+      ? `has the coordinator ${coordinator.name}: coordinators run in the manager's process.`
+      : "embeds objects of any kind: it reads them in the manager's process."
   throw new MusterError(managerErrors.IsolationRefused, `Operator ${name} ${what} Set isolation: inline for it.`)
 }
 

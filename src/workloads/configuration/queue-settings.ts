@@ -1,0 +1,41 @@
+/** The settings as options of the queue and of quota. */
+import { durationMs } from '../../manager/config/setting-fields.ts'
+import type { QuotaOptions } from '../quota/quota-model.ts'
+import type { McadSettings } from './mcad-section.ts'
+import type { WorkloadsSettings } from './workloads-config.ts'
+
+interface QueueSettings {
+  readonly dynamicPriority: boolean
+  readonly backoffMs: number
+  readonly headOfLineHoldingMs: number
+  readonly preemption: boolean
+  readonly fairSharing: boolean
+}
+
+export function queueSettings(mcad: McadSettings): QueueSettings {
+  const { dynamicPriority, preemption, fairSharing, backoffTime, headOfLineHoldingTime } = mcad
+  return {
+    dynamicPriority,
+    backoffMs: backoffTime * 1000,
+    headOfLineHoldingMs: headOfLineHoldingTime * 1000,
+    // A priority that grows would make two AppWrappers evict each other in turns.
+    preemption: preemption && !dynamicPriority,
+    fairSharing,
+  }
+}
+
+export function quotaSettings({ mcad, appwrapper }: Pick<WorkloadsSettings, 'mcad' | 'appwrapper'>): QuotaOptions {
+  const { quotaEnabled, kueueQueues } = mcad
+  const { defaultQueueName } = appwrapper
+  return {
+    quotaEnabled,
+    preemption: queueSettings(mcad).preemption,
+    kueueEnabled: kueueQueues,
+    ...(defaultQueueName !== '' && { defaultQueueName }),
+  }
+}
+
+/** What each AppWrapper may run before it is evicted for another one. */
+export function minimumRunMs({ minimumRunTime }: McadSettings): number {
+  return durationMs(minimumRunTime)
+}
