@@ -166,7 +166,7 @@ export function inProcess(target: MisbehavingClusterManager): Live['http'] {
       const { status, headers: received = {}, body: text = '' } = answer
       return Promise.resolve({ status, headers: received, body: text, json: () => JSON.parse(text) as unknown })
     } catch (error) {
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 }

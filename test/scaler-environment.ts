@@ -47,7 +47,7 @@ export async function openScaler(options: ScalerOptions = {}): Promise<ScalerEnv
   if (!isBare) await machines.install()
   const say: ScalerEnvironment['say'] = async (name, phase, status, reason) => {
     const { status: before } = await client.get(AppWrapper, at(name))
-    const others = (before?.conditions ?? []).filter(({ type }) => type !== 'QuotaReserved')
+    const kept = (before?.conditions ?? []).filter(({ type }) => type !== 'QuotaReserved')
     const condition = {
       type: 'QuotaReserved',
       status,
@@ -55,7 +55,7 @@ export async function openScaler(options: ScalerOptions = {}): Promise<ScalerEnv
       message: 'Insufficient resources',
       lastTransitionTime: formatTime(clock.now()),
     }
-    const patch = { status: { phase, conditions: [...others, condition] } }
+    const patch = { status: { phase, conditions: [...kept, condition] } }
     await client.patch(AppWrapper, at(name), patch, { type: 'merge', subresource: 'status' })
   }
   return {

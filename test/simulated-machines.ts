@@ -86,7 +86,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
 
   const listMachines = async (pool?: string): Promise<readonly Named<Machine>[]> => {
     const { items } = await client.list(api.machine, { namespace: machineNamespace })
-    return (items as readonly Named<Machine>[]).filter(
+    return (items).filter(
       ({ metadata }) => pool === undefined || metadata.labels?.['pool'] === pool,
     )
   }
@@ -160,17 +160,17 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
             },
           },
         },
-      } as UntypedObject)
+      })
     },
     async replicas(name) {
       const { items } = await client.list(api.owner, { namespace: machineNamespace })
-      return (items as readonly Named<MachineOwner>[]).find(({ metadata }) => metadata.name === name)?.spec?.replicas
+      return (items).find(({ metadata }) => metadata.name === name)?.spec?.replicas
     },
     machines: listMachines,
     async step() {
       let acted = false
       const { items } = await client.list(api.owner, { namespace: machineNamespace })
-      const pools = items as readonly Named<MachineOwner>[]
+      const pools = items
       for (const pool of pools) {
         const machines = await listMachines(pool.metadata.name)
         const wanted = pool.spec?.replicas ?? 1

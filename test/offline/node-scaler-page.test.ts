@@ -7,6 +7,7 @@ import { readYamlDocuments } from '../../src/kube/yaml/yaml.ts'
 import { offline } from '../../src/operator/live.ts'
 import { AppWrapper } from '../../src/workloads/appwrapper/appwrapper.ts'
 import { instascaleField } from '../../src/workloads/configuration/instascale-section.ts'
+import type { ScaleReason } from '../../src/workloads/core/scale-decision.ts'
 import { MachineSet } from '../../src/workloads/scaler/machine-kinds.ts'
 import { instascaleConfig } from '../../src/workloads/scaler/instascale-settings.ts'
 import { inProcess, MisbehavingClusterManager } from '../misbehaving-cluster-manager.ts'
@@ -22,6 +23,17 @@ function settingsOf(text: string): ReturnType<typeof instascaleConfig.read>['ins
   return instascaleConfig.read(operators.instascale.config).instascale
 }
 
+const reasons: readonly ScaleReason[] = [
+  'ScalingOut',
+  'NodesReady',
+  'SharesNodes',
+  'MaxScaleoutReached',
+  'ExceedsMaxScaleout',
+  'PoolsUnavailable',
+  'NoMatchingPool',
+  'NoInstanceTypes',
+]
+
 describe('docs/node-scaler.md', () => {
   it('shows manifests that do what it says', async () => {
     const env = await openScaler({ settings: settingsOf(settings) })
@@ -34,7 +46,10 @@ describe('docs/node-scaler.md', () => {
       expect(await env.machines.replicas('gpu')).toBe(2)
       expect(await env.conditionOf('train')).toMatchObject({ status: 'True', reason: 'NodesReady' })
       const { items } = await env.client.list(Node)
-      expect(items.map(({ metadata }) => metadata.labels?.['train-default'])).toEqual(['train-default', 'train-default'])
+      expect(items.map(({ metadata }) => metadata.labels?.['train-default'])).toEqual([
+        'train-default',
+        'train-default',
+      ])
       for (const { metadata } of items) {
         const allocatable = { cpu: '16', memory: '64Gi', pods: '110', 'nvidia.com/gpu': '1' }
         await env.client.patch(Node, metadata, { status: { allocatable } }, { type: 'merge', subresource: 'status' })
@@ -76,10 +91,15 @@ describe('docs/node-scaler.md', () => {
     const defaults = instascaleConfig.read({}).instascale
     for (const name of Object.keys(instascaleField.schema.properties ?? {})) {
       const value = defaults[name as keyof typeof defaults]
-      const [, shown = ''] = new RegExp(`^\\| \`${name}\` +\\| (.*?) +\\|`, 'm').exec(page.text) ?? []
-      expect(shown, name).toBe(
-        value === undefined ? '–' : typeof value === 'object' ? '' : typeof value === 'number' ? String(value) : `\`${String(value)}\``,
-      )
+      const [, shown = 'nothing'] = new RegExp(`^\\| \`${name}\` +\\| (.*?) *\\|`, 'm').exec(page.text) ?? []
+      expect([name, shown]).toEqual([name, cellOf(value)])
     }
+    for (const reason of reasons) expect(page.text).toContain(`| \`${reason}\``)
   })
 })
+
+function cellOf(value: unknown): string {
+  if (value === undefined) return '–'
+  if (typeof value === 'object') return ''
+  return typeof value === 'number' ? String(value) : `\`${String(value)}\``
+}

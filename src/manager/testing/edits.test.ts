@@ -59,13 +59,8 @@ function operator(verbs: readonly EditVerb[] = ['create', 'delete']): Operator {
   })
 }
 
-const want = (environment: TestEnvironment, replicas: number) =>
-  environment.client.patch(
-    Deployment,
-    at,
-    { metadata: { annotations: { [wantedLabel]: String(replicas) } } },
-    { type: 'merge' },
-  )
+const want = ({ client }: TestEnvironment, replicas: number) =>
+  client.patch(Deployment, at, { metadata: { annotations: { [wantedLabel]: String(replicas) } } }, { type: 'merge' })
 
 describe('edits', () => {
   it('change objects of others, once, and leave no mark, owner or finalizer', async () => {
@@ -101,7 +96,7 @@ describe('edits', () => {
     await client.patch(Deployment, at, { status: { conditions: [own] } }, { type: 'merge', subresource: 'status' })
     await environment.settle()
     const { conditions = [] } = (await client.get(Deployment, at)).status ?? {}
-    expect(conditions.map(({ type }) => type).toSorted()).toEqual(['Available', 'Many'])
+    expect(new Set(conditions.map(({ type }) => type))).toEqual(new Set(['Available', 'Many']))
   })
 
   it('rest on the object that was read: one that has changed since is read again first', async () => {
@@ -138,7 +133,7 @@ describe('edits', () => {
       (roleOf(operator(['delete'])).rules ?? [])
         .filter(({ apiGroups = [], resources = [] }) => apiGroups.includes(group) && resources.includes(plural))
         .flatMap(({ verbs }) => verbs)
-        .toSorted()
+        .toSorted((a, b) => (a < b ? -1 : 1))
     expect(verbsFor('apps', 'deployments')).toEqual(['list', 'patch', 'watch'])
     expect(verbsFor('', 'configmaps')).toEqual(['delete', 'list', 'watch'])
   })

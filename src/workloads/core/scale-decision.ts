@@ -320,7 +320,7 @@ function serveInferred(workload: ScaledWorkload, round: Round): WorkloadDecision
       }),
       needs,
     )
-  const give = (choice: readonly PoolChoice[]): WorkloadDecision =>
+  const take = (choice: readonly PoolChoice[]): WorkloadDecision =>
     fulfil(
       workload,
       choice.map((each) => ({ draft: byId.get(each.id)!, count: each.count })),
@@ -328,14 +328,14 @@ function serveInferred(workload: ScaledWorkload, round: Round): WorkloadDecision
     )
   // Machines that are there cost nothing more.
   const spare = choose(spareCount)
-  if (spare) return give(spare)
+  if (spare) return take(spare)
   if (round.isBlocked) return limitReached(settings)
   const room = (draft: PoolDraft): number => headroom(draft) + spareCount(draft)
   const isOpen = (draft: PoolDraft): boolean => draft.notBefore <= now
   const open = (draft: PoolDraft): number => (isOpen(draft) ? room(draft) : spareCount(draft))
   // A pool of larger machines may do with as many as are ever added.
   const choice = choose((draft) => Math.min(open(draft), settings.maxScaleout)) ?? choose(open)
-  if (choice) return give(choice)
+  if (choice) return take(choice)
   const later = choose(room)
   if (!later)
     return { reason: 'NoMatchingPool', message: 'Its pods fit the nodes of no pool that can grow.', create: [] }

@@ -7,12 +7,11 @@ import { machineNamespace } from '../../../test/simulated-machines.ts'
 import { clientErrors } from '../../client/errors.ts'
 import { Node } from '../../kube/kinds.ts'
 import { MusterError } from '../../kube/muster-error.ts'
-import type { Named } from '../../kube/object.ts'
 import type { Transport } from '../../transport/transport.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
 import { added } from '../core/node-pool.ts'
 import type { InstascaleSettings } from '../configuration/instascale-section.ts'
-import { type MachineOwner, openShiftMachines } from './machine-kinds.ts'
+import { openShiftMachines } from './machine-kinds.ts'
 import { parseRecord, recordAnnotation } from './pool-record.ts'
 
 const mostAdded = 3
@@ -72,25 +71,31 @@ async function story(environment: ScalerEnvironment, rest: (horizonMs?: number) 
 }
 
 /** What people see: pools, labels of nodes, what AppWrappers say. */
-async function shownState({ client, conditionOf, machines }: ScalerEnvironment): Promise<string> {
-  const pools = (await client.list(openShiftMachines.owner, { namespace: machineNamespace }))
-    .items as readonly Named<MachineOwner>[]
+async function shownState(environment: ScalerEnvironment): Promise<string> {
+  const { client, machines } = environment
+  const pools = (await client.list(openShiftMachines.owner, { namespace: machineNamespace })).items
   const records = pools.map(({ metadata }) => parseRecord(metadata.annotations?.[recordAnnotation]))
   expect(records.reduce((sum, record) => sum + added(record), 0)).toBeLessThanOrEqual(mostAdded)
   const nodes = (await client.list(Node)).items
   const wrappers = (await client.list(AppWrapper, { namespace: 'default' })).items
   const reasons = await Promise.all(
-    wrappers.map(async ({ metadata: { name } }) => `${name}: ${(await conditionOf(name))?.reason}`),
+    wrappers.map(async ({ metadata: { name } }) => `${name}: ${(await environment.conditionOf(name))?.reason}`),
   )
   return JSON.stringify({
-    pools: pools.map(({ metadata, spec }) => [metadata.name.replace(/-[0-9a-f]{8}$/, ''), spec?.replicas]).toSorted(),
+    pools: pools
+      .map(({ metadata, spec }) => `${metadata.name.replace(/-[0-9a-f]{8}$/, '')}: ${spec?.replicas}`)
+      .toSorted(compare),
     claims: records.map(({ claims, idle }) => [claims.map(({ name, count }) => [name, count]), idle.length]),
     nodes: nodes
-      .map(({ metadata }) => Object.keys(metadata.labels ?? {}).filter((key) => key.endsWith('-default')))
-      .toSorted(),
+      .map(({ metadata }) => Object.keys(metadata.labels ?? {}).find((key) => key.endsWith('-default')) ?? '')
+      .toSorted(compare),
     deleted: machines.deleted.length,
     reasons,
   })
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
 }
 
 describe.each<InstascaleSettings['machineSetsStrategy']>(['reuse', 'duplicate'])(
@@ -116,7 +121,7 @@ describe.each<InstascaleSettings['machineSetsStrategy']>(['reuse', 'duplicate'])
       const undisturbed = new DyingProcess(0, false)
       const expected = await run(undisturbed)
       expect(undisturbed.writes).toBeGreaterThan(10)
-      const crashes = Array.from({ length: undisturbed.writes }, (_, at) => at + 1).flatMap((write) => [
+      const crashes = Array.from({ length: undisturbed.writes }, (_, index) => index + 1).flatMap((write) => [
         { write, isDone: false },
         { write, isDone: true },
       ])

@@ -215,7 +215,7 @@ function objectIn(answer: HttpAnswer, what: string): JsonObject {
   } catch {
     throw unexpected(what, 'no JSON')
   }
-  if (!isJsonObject(value as Json)) throw unexpected(what, 'no object')
+  if (!isJsonObject(value)) throw unexpected(what, 'no object')
   return value as JsonObject
 }
 

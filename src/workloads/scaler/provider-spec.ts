@@ -56,7 +56,7 @@ export function nodeTemplateOf(
   const price = Number(annotations[priceAnnotation] ?? NaN)
   const allocatable = resourceAmounts(amounts)
   return {
-    key: JSON.stringify([[...allocatable].toSorted(), fixed.toSorted(), lasting]),
+    key: JSON.stringify([[...allocatable].toSorted(byName), fixed.toSorted(byName), lasting]),
     node: { metadata: { labels: Object.fromEntries(fixed) }, spec: { taints: lasting } },
     allocatable,
     price: price >= 0 ? price : undefined,
@@ -102,6 +102,10 @@ function capacityTaints(annotations: Readonly<Record<string, string>>): readonly
   return text.split(',').flatMap((one) => {
     const colon = one.lastIndexOf(':')
     const [key = '', value = ''] = one.slice(0, Math.max(0, colon)).trim().split('=')
-    return key === '' ? [] : [{ key, value, effect: one.slice(colon + 1).trim() as Taint['effect'] }]
+    return key === '' ? [] : [{ key, value, effect: one.slice(colon + 1).trim() }]
   })
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : Number(a > b)
 }

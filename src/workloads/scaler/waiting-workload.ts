@@ -64,7 +64,7 @@ function groupsOf(components: readonly AppWrapperComponent[]): readonly PodGroup
 }
 
 function wrapped(template: AppWrapperComponent['template']): UntypedObject {
-  return { apiVersion: '', kind: '', metadata: {}, ...template } as UntypedObject
+  return { apiVersion: '', kind: '', metadata: {}, ...template }
 }
 
 /** What is wrong with pod sets is said by the queue: nothing is added for them. */
