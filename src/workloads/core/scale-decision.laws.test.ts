@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { ScaledWorkload } from './node-demand.ts'
 import { added, emptyRecord, type NodePool, type PoolMachine, type PoolRecord } from './node-pool.ts'
 import { makePodShape } from './pod-shape.ts'
-import { decideScaling, type ScaleDecision, type ScaleSettings } from './scale-decision.ts'
+import { decideScaling, type ScaleDecision } from './scale-decision.ts'
+import type { ScaleSettings } from './scale-round.ts'
 
 const settings: ScaleSettings = {
   maxScaleout: 4,

@@ -3,7 +3,8 @@ import type { ScaledWorkload } from './node-demand.ts'
 import { instanceDemand } from './node-demand.ts'
 import { emptyRecord, type NodePool, type PoolMachine } from './node-pool.ts'
 import { makePodShape } from './pod-shape.ts'
-import { decideScaling, type ScaleSettings } from './scale-decision.ts'
+import { decideScaling } from './scale-decision.ts'
+import type { ScaleSettings } from './scale-round.ts'
 
 const settings: ScaleSettings = {
   maxScaleout: 3,

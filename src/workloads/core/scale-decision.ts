@@ -6,7 +6,7 @@
  * if there is none, after the grace time, away. It counts towards the maximum from the write that adds it to the write that
  * removes it, so that the maximum holds for all pools and workloads together.
  */
-import { assignMachines, chooseVictims } from './machine-choice.ts'
+import { assignMachines } from './machine-choice.ts'
 import { compareWaiting, type ScaledWorkload } from './node-demand.ts'
 import {
   added,
@@ -18,72 +18,21 @@ import {
   idleCount,
   type NodePool,
   type PoolDraft,
-  type PoolRecord,
   release,
   spareCount,
   takeBack,
   takeIdle,
 } from './node-pool.ts'
+import { choosePools, createNodeNeeds, createPendingNodes, type NodeNeeds, type PoolChoice } from './pool-choice.ts'
+import { conclude } from './scale-in.ts'
 import {
-  choosePools,
-  createNodeNeeds,
-  createPendingNodes,
-  type NodeNeeds,
-  type PendingNodes,
-  type PoolChoice,
-} from './pool-choice.ts'
-
-export interface ScaleSettings {
-  /** Machines that all pools together may have been given by the scaler. */
-  readonly maxScaleout: number
-  /** How long a machine that no workload needs is kept. */
-  readonly graceMs: number
-  /** How long a machine may take to become ready. */
-  readonly machineTimeoutMs: number
-  /** How long a pool is left alone after a failure, or after a person took machines away; doubled for each failure in a row. */
-  readonly coolDownMs: number
-  /** How long it may take until the status of workloads shows what new nodes changed. */
-  readonly settleMs: number
-}
-
-export interface PoolDecision {
-  readonly replicas: number
-  readonly record: PoolRecord
-  /** Machines whose label or mark differs from what it should be, by name. */
-  readonly machines: ReadonlyMap<string, MachineDecision>
-  /** The pool was made for a workload and is empty: it goes. */
-  readonly isObsolete: boolean
-}
-
-export interface MachineDecision {
-  /** The workload that it is for; empty: none; undefined: it was not added by the scaler. */
-  readonly owner: string | undefined
-  /** It is deleted first. */
-  readonly isMarked: boolean
-}
-
-/** A pool that is made for a workload, after a pattern. */
-export interface NewPool {
-  readonly pattern: string
-  readonly instanceType: string | undefined
-  readonly count: number
-}
-
-export type ScaleReason =
-  | 'ScalingOut'
-  | 'NodesReady'
-  | 'SharesNodes'
-  | 'MaxScaleoutReached'
-  | 'ExceedsMaxScaleout'
-  | 'PoolsUnavailable'
-  | 'NoMatchingPool'
-  | 'NoInstanceTypes'
-
-export interface WorkloadDecision {
-  readonly reason: ScaleReason
-  readonly message: string
-  readonly create: readonly NewPool[]
-}
+  askAgain,
+  type NewPool,
+  type PoolDecision,
+  type Round,
+  type ScaleSettings,
+  type WorkloadDecision,
+} from './scale-round.ts'
 
 export interface ScaleDecision {
   /** Pools that are to be written. */
@@ -92,27 +41,6 @@ export interface ScaleDecision {
   readonly workloads: ReadonlyMap<string, WorkloadDecision>
   /** When time alone changes the decision. */
   readonly again: number | undefined
-}
-
-interface Round {
-  readonly workloads: ReadonlyMap<string, ScaledWorkload>
-  readonly drafts: readonly PoolDraft[]
-  readonly settings: ScaleSettings
-  readonly now: number
-  readonly pending: PendingNodes
-  readonly needs: NodeNeeds
-  readonly decided: Map<string, WorkloadDecision>
-  /** Workloads that machines were added for. */
-  readonly holders: ReadonlySet<string>
-  /** There may be machines to hand over. */
-  hasSpare: boolean
-  /** Workloads for which enough nodes are being added. */
-  readonly served: Set<string>
-  /** Machines that may still be added. */
-  budget: number
-  /** The workload that waits for the budget: no later one gets any of it. */
-  isBlocked: boolean
-  again: number
 }
 
 const mostDoublings = 4
@@ -172,10 +100,6 @@ function isPattern({ sort }: NodePool): boolean {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
-}
-
-function askAgain(round: Round, at: number): void {
-  if (at > round.now) round.again = Math.min(round.again, at)
 }
 
 /** A person took machines away that had been added: whose they were is decided here, and the pool is left alone for a while. */
@@ -494,73 +418,4 @@ function exceeding(count: number, { maxScaleout }: ScaleSettings): WorkloadDecis
 
 function machinesOf(count: number): string {
   return count === 1 ? '1 machine' : `${count} machines`
-}
-
-/** What is written for a pool; undefined if nothing is. */
-function conclude(draft: PoolDraft, round: Round): PoolDecision | undefined {
-  const { pool } = draft
-  if (pool.sort === 'pattern') return undefined
-  const victims = scaleIn(draft, round)
-  const { claims, idle, failures, replicas } = draft
-  const notBefore = draft.notBefore <= round.now && failures === 0 ? 0 : draft.notBefore
-  const record: PoolRecord = { claims, idle, failures, notBefore }
-  const machines = machineDecisions(draft, victims)
-  const hasNone = pool.replicas === 0 && pool.machines.length === 0 && claims.length + idle.length === 0
-  const isEmpty = replicas === 0 && hasNone
-  // Until it has cooled down, it says that its pattern has failed.
-  if (isEmpty && pool.sort === 'own') askAgain(round, notBefore)
-  const isObsolete = isEmpty && pool.sort === 'own' && notBefore <= round.now
-  const isSame = replicas === pool.replicas && JSON.stringify(record) === JSON.stringify(pool.record)
-  return isSame && machines.size === 0 && !isObsolete ? undefined : { replicas, record, machines, isObsolete }
-}
-
-/**
- * Takes machines away that are idle for too long, or at once if another workload waits for their place in the maximum. Machines are
- * marked first; the replicas follow when all marks are stored. Machines that are to be deleted next.
- */
-function scaleIn(draft: PoolDraft, round: Round): ReadonlySet<string> {
-  const { now, settings, isBlocked } = round
-  const { pool } = draft
-  const isDue = (since: number): boolean => since + settings.graceMs <= now || isBlocked
-  for (const { since } of draft.idle) if (!isDue(since)) askAgain(round, since + settings.graceMs)
-  const due = draft.idle.reduce((sum, { count, since }) => sum + (isDue(since) ? count : 0), 0)
-  if (due === 0) return new Set()
-  const spares = ({ since }: { readonly since: number }): boolean => !isDue(since)
-  const removable = Math.min(due, Math.max(0, draft.replicas - pool.min))
-  // Below its minimum a pool is not scaled: the machines are the pool's own from now on.
-  takeIdle(draft, due - removable, spares)
-  const assignment = assignMachines(pool.machines, draft)
-  for (let count = removable; count > 0; count--) {
-    const victims = pool.names
-      ? chooseVictims(pool.machines, assignment, draft.replicas - count)
-      : unnamed(draft, count)
-    if (!victims) continue
-    if (!victims.every(({ isMarked }) => isMarked) && pool.names) return new Set(victims.map(({ name }) => name))
-    draft.replicas -= count
-    takeIdle(draft, count, spares)
-    break
-  }
-  return new Set()
-}
-
-/** Where machines cannot be named, a pool shrinks only by what failed, or while none of its machines is in use. */
-function unnamed({ pool, idle }: PoolDraft, count: number): readonly [] | undefined {
-  const lost = idle.reduce((sum, one) => sum + (one.since === failedSince ? one.count : 0), 0)
-  return count <= lost || pool.machines.every(({ users }) => users.length === 0) ? [] : undefined
-}
-
-function machineDecisions(draft: PoolDraft, victims: ReadonlySet<string>): ReadonlyMap<string, MachineDecision> {
-  const { machines, replicas } = draft.pool
-  const { owners } = assignMachines(machines, draft)
-  const live = machines.filter(({ isLeaving }) => !isLeaving)
-  const isShrinking = live.length > Math.min(replicas, draft.replicas)
-  const decisions = new Map<string, MachineDecision>()
-  for (const { name, owner, isMarked } of live) {
-    const wanted = owners.get(name)
-    // A mark of a machine that was not added by the scaler is a person's.
-    const keepsMark = isMarked && (isShrinking || wanted === undefined)
-    const decision = { owner: wanted, isMarked: victims.has(name) || keepsMark }
-    if (wanted !== owner || decision.isMarked !== isMarked) decisions.set(name, decision)
-  }
-  return decisions
 }
