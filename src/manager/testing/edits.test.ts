@@ -125,7 +125,35 @@ describe('edits', () => {
     await environment.create(Deployment, deployment(2))
     await environment.settle()
     expect((await environment.client.list(ConfigMap, { namespace: 'default' })).items).toEqual([])
-    expect(environment.ledgers.at(-1)?.failure?.message).toMatch(/declares configmaps\/v1 \(delete\) only/)
+    expect(environment.ledgers.at(-1)?.failure?.message).toContain(
+      'wants to write ConfigMap default/note, but declares configmaps/v1 (delete) only',
+    )
+  })
+
+  it('of kinds that are not declared, and of objects that exist, are errors', async () => {
+    const reasons: (string | undefined)[] = []
+    const metadata = { ...note, namespace: 'default' }
+    for (const create of [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } },
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata },
+    ]) {
+      const kinds = create.kind === 'Node' ? [edited(Deployment, ['patch'])] : [edited(ConfigMap, ['create'])]
+      const plan = () => [{ create }]
+      const controller = defineController({ for: Deployment, foreign: true, edits: { kinds, plan } })
+      environment = await openTestEnvironment(defineOperator({ name: 'scaler', controllers: [controller] }), {
+        log: () => undefined,
+      })
+      await environment.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { from: 'a user' } })
+      await environment.create(Deployment, deployment(2))
+      await environment.settle()
+      reasons.push(environment.ledgers.at(-1)?.failure?.message)
+      expect((await environment.client.get(ConfigMap, note)).data).toEqual({ from: 'a user' })
+      await environment.close()
+    }
+    expect(reasons).toEqual([
+      'scaler, controller deployment edits Node of v1, but declares Deployment of apps/v1 in edits.',
+      'ConfigMap/default/note exists already, and scaler, controller deployment has not made it.',
+    ])
   })
 
   it('need the declared verbs in the role, and no others', () => {
