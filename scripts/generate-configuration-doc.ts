@@ -1,6 +1,6 @@
 /**
- * Writes the tables of docs/configuration.md from the schema of the settings: `node
- * scripts/generate-configuration-doc.ts`. A test compares the file with the schema.
+ * Writes the tables of docs/configuration.md and docs/workload-configuration.md from the schemas of the settings: `node
+ * scripts/generate-configuration-doc.ts`. Tests compare the files with the schemas.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { changesBetween } from '../src/manager/config/changes.ts'
@@ -9,18 +9,31 @@ import { operatorField } from '../src/manager/config/operator-settings.ts'
 import { settingsSchema } from '../src/manager/config/settings.ts'
 import { scalar } from '../src/manager/config/yaml-scalar.ts'
 import { isJsonObject, type Json, type JsonObject } from '../src/kube/json.ts'
+import { workloadsConfig } from '../src/workloads/configuration/workloads-config.ts'
 import type { JSONSchemaProps } from '../src/kube/types/apiextensions/v1.ts'
 
 export const configurationDocUrl: URL = new URL('../docs/configuration.md', import.meta.url)
+export const workloadConfigurationDocUrl: URL = new URL('../docs/workload-configuration.md', import.meta.url)
 
 const marks = ['<!-- settings: begin -->', '<!-- settings: end -->'] as const
 
 /** The text, with the tables of the current schema. */
 export function configurationDoc(text: string): string {
+  return withTables(text, tables())
+}
+
+export function workloadConfigurationDoc(text: string): string {
+  const sections = Object.entries(workloadsConfig.fields).map(([name, { schema }]) =>
+    [`### \`${name}\``, table(schema, ['operators', 'name', 'config', name])].join('\n\n'),
+  )
+  return withTables(text, ['## All settings', ...sections].join('\n\n'))
+}
+
+function withTables(text: string, content: string): string {
   const [begin, end] = marks
   const [before = '', rest = ''] = text.split(begin)
   const [, after = ''] = rest.split(end)
-  return `${before}${begin}\n\n${tables()}\n\n${end}${after}`
+  return `${before}${begin}\n\n${content}\n\n${end}${after}`
 }
 
 function tables(): string {
@@ -74,4 +87,8 @@ function withValue(value: JsonObject, [name = '', ...rest]: readonly string[], l
 
 if (import.meta.main) {
   writeFileSync(configurationDocUrl, configurationDoc(readFileSync(configurationDocUrl, 'utf8')))
+  writeFileSync(
+    workloadConfigurationDocUrl,
+    workloadConfigurationDoc(readFileSync(workloadConfigurationDocUrl, 'utf8')),
+  )
 }

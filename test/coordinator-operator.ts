@@ -148,7 +148,7 @@ export function harbourOperator(
         coordinators: [coordinator],
         reconcile({ cr, decision }) {
           onReconcile(cr.metadata.name)
-          const docking = decision(coordinator, cr.metadata.uid ?? '')
+          const docking = decision(coordinator, cr.metadata.uid)
           const isDocked = cr.status?.isDocked === true || docking?.docks === true
           const ahead = isDocked ? undefined : docking?.ahead
           return { status: { isDocked, ...(ahead !== undefined && { ahead }) } }

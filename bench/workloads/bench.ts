@@ -2,7 +2,8 @@
  * `npm run bench -- workloads`: the queue alone, before it is an operator. One incremental decision beside its limit, for few
  * shapes of pods and for as many as workloads; and the loads of Kueue's scale tests, replayed in virtual time.
  */
-import { createAdmissionQueue, type QueuedWorkload } from '../../src/workloads/core/admission-queue.ts'
+import { createAdmissionQueue } from '../../src/workloads/core/admission-queue.ts'
+import type { QueuedWorkload } from '../../src/workloads/core/queued-workload.ts'
 import { createNodeTable } from '../../src/workloads/core/node-table.ts'
 import { makePodShape, type PodShape } from '../../src/workloads/core/pod-shape.ts'
 import { createQuotaTree } from '../../src/workloads/core/quota-tree.ts'
@@ -56,7 +57,7 @@ function measureDecisions({ shapes, mostMs, quick, log }: DecisionOptions): read
   })
   let filled = 0
   do queue.add(make(`running-${filled}`, filled++))
-  while (queue.decide(0).length > 0)
+  while (queue.decide(0).starts.length > 0)
   for (let index = 0; index < 10_000; index++) queue.add(make(`waiting-${index}`, index))
   queue.decide(0)
   const rounds = quick ? 20 : 200
@@ -65,7 +66,7 @@ function measureDecisions({ shapes, mostMs, quick, log }: DecisionOptions): read
   for (let round = 0; round < rounds; round++) {
     const before = process.cpuUsage()
     queue.remove(`running-${round}`)
-    admitted += queue.decide(round).length
+    admitted += queue.decide(round).starts.length
     const { user, system } = process.cpuUsage(before)
     times.push((user + system) / 1000)
   }

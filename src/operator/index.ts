@@ -140,7 +140,9 @@ export {
   lostInRoundTrip,
 } from './kind/conversion.ts'
 export {
+  type AccessAttributes,
   type Admission,
+  type AdmissionAccess,
   type AdmissionOperation,
   type AdmissionUser,
   type AdmissionVerdict,

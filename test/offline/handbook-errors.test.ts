@@ -5,8 +5,11 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
 import { App as AppKind, app, type AppController, conditionsOf, openAppEnvironment } from '../app-operator.ts'
 import { configMap } from '../embedded.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
 import { ConfigMap, Deployment, Pod, Secret } from '../../src/kube/kinds.ts'
 import { fakeSidecar } from '../../src/manager/testing/fake-sidecar.ts'
+import { describeOperator } from '../../src/manager/isolation/protocol/description.ts'
+import { accessFor } from '../../src/manager/webhooks/access-reviews.ts'
 import { convertObject, defineConversion } from '../../src/operator/kind/conversion.ts'
 import { defineConfig } from '../../src/operator/config.ts'
 import { type Controller, defineController } from '../../src/operator/controller.ts'
@@ -20,6 +23,7 @@ import { defineLifecycle } from '../../src/operator/lifecycle/lifecycle.ts'
 import { offline } from '../../src/operator/live.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
 import { defineWebhook } from '../../src/operator/kind/webhook.ts'
+import { type Coordinator, defineCoordinator, type DecisionBatch } from '../../src/operator/coordinator/coordinator.ts'
 import { defineTask, type Task } from '../../src/operator/task/task.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -74,6 +78,25 @@ async function reconcile(controller: AppController): Promise<void> {
   await testEnv.close()
 }
 
+type DecideLicences = (state: { count: number }, now: number) => DecisionBatch<number>
+
+function licencesOf(decide: DecideLicences): Coordinator<number> {
+  const parts = { start: () => ({ count: 0 }), take: () => undefined, decide }
+  return defineCoordinator({ name: 'licences', reads: [ConfigMap], ...parts })
+}
+
+/** What a coordinator is reported for. */
+async function coordinate(decide: DecideLicences): Promise<void> {
+  const licences = licencesOf(decide)
+  const controller: AppController = { coordinators: [licences], check: ({ decision }) => void decision(licences, 'a') }
+  const log = (line: JsonObject): void => void said.push(JSON.stringify(line['msg'] ?? ''))
+  const testEnv = await openAppEnvironment(controller, { log })
+  await testEnv.create(AppKind, app('a'))
+  await testEnv.settle(20_000)
+  for (const { waiting = '' } of testEnv.ledgers) said.push(waiting)
+  await testEnv.close()
+}
+
 const shop = { group: 'example.com', version: 'v1', kind: 'Shop', spec: {} } as const
 const loose = <T>(value: object): DependentOverlay<T> => value as DependentOverlay<T>
 /** As in JavaScript, where no compiler finds it. */
@@ -124,13 +147,19 @@ function defineAll(): void {
   })
   define(() => defineApplication({ for: AppKind, lifecycle }))
   define(() => fakeSidecar({ state: 'up' }).finish())
+
+  const coordinators = [licencesOf(() => ({ decisions: [] }))]
+  const queued = defineController({ for: AppKind, coordinators, reconcile: () => ({}) })
+  define(() => describeOperator(defineOperator({ name: 'queued', controllers: [queued] })))
 }
 
 beforeAll(async () => {
   defineAll()
-  const calls = [
+  const user = { username: 'ada', uid: '', groups: [], extra: new Map<string, readonly string[]>() }
+  const calls: readonly Promise<unknown>[] = [
     fakeSidecar({ state: 'up' }).exec({ name: 'a' }, ['ls']),
     offline.http({ url: 'https://buckets.example.com/a' }),
+    accessFor({ name: 'projects', access: false }, user, undefined).may({ verb: 'get', kind: Secret }),
   ]
   for (const call of calls) await call.catch((error: unknown) => void said.push((error as Error).message))
 
@@ -173,6 +202,13 @@ beforeAll(async () => {
   })
   await reconcile(ask(1, []))
   await reconcile(ask(undefined, [build]))
+  const licences = licencesOf(() => ({ decisions: [] }))
+  await reconcile({ check: ({ decision }) => void decision(licences, 'a') })
+  await coordinate(() => {
+    throw new Error('an odd session')
+  })
+  await coordinate((_state, now) => ({ decisions: [], again: now - 1 }))
+  await coordinate((state, now) => ({ decisions: [['a', state.count++]], again: now + 1 }))
 })
 
 /** As a test that the page names expects it: in a string, or escaped in a regular expression. */

@@ -12,7 +12,7 @@ import { appWrapperConversion } from '../../workloads/appwrapper/conversion.ts'
 import { queueInputs } from '../../workloads/forecast/queue-inputs.ts'
 import type { connectionOptions } from '../command/connection-flags.ts'
 
-export interface QueueObject {
+interface QueueObject {
   readonly resource: Resource
   readonly object: KubeObject
 }

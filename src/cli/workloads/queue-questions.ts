@@ -1,18 +1,13 @@
 /** `muster queue list`, `explain` and `what-if`: what the queue does with the AppWrappers of a cluster, or of a directory. */
+import { connect } from '../../client/connect.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { asObject } from '../../kube/json-object.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import { formatDuration, formatTime, parseTime } from '../../kube/units/duration.ts'
-import { readYaml, readYamlDocuments } from '../../kube/yaml/yaml.ts'
+import { readYamlDocuments } from '../../kube/yaml/yaml.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
-import { readConfiguration } from '../../manager/config/configuration.ts'
 import { type AppWrapperObject, isAppWrapper } from '../../workloads/appwrapper/appwrapper.ts'
-import {
-  workloadsConfig,
-  workloadsName,
-  type WorkloadsSettings,
-} from '../../workloads/configuration/workloads-config.ts'
 import {
   forecastQueue,
   type QueueEntry,
@@ -24,6 +19,7 @@ import { readNamedFile } from '../command/named-file.ts'
 import { formatOutput, readOutputFormat } from '../command/output-flag.ts'
 import { columns } from '../manager/report-table.ts'
 import { isolateControl } from '../terminal/control-characters.ts'
+import { readQueueSettings } from './queue-configuration.ts'
 import { queueObjectsOfCluster, queueObjectsOfFolder, storedAppWrapper } from './queue-objects.ts'
 
 /** The values of the flags of the command. */
@@ -33,11 +29,12 @@ interface QuestionFlags {
   readonly namespace?: string
   readonly from?: string
   readonly file?: string
+  readonly configmap?: string
   readonly now?: string
   readonly output?: string
 }
 
-export interface Question {
+interface QueueQuestion {
   readonly verb: 'list' | 'explain' | 'what-if'
   /** The name for `explain`, the file for `what-if`. */
   readonly subject: string | undefined
@@ -48,14 +45,21 @@ export interface Question {
 }
 
 /** Resolves to the exit code: 1 if the AppWrapper in question does not start. */
-export async function answerQuestion({ verb, subject, flags, out, err, signal }: Question): Promise<number> {
+export async function answerQuestion({ verb, subject, flags, out, err, signal }: QueueQuestion): Promise<number> {
   if ((verb === 'list') !== (subject === undefined))
     throw new MusterError(flagErrors.InvalidFlag, 'queue takes list, explain NAME, what-if FILE or replay TRACE.')
   const format = readOutputFormat(flags.output)
   const now = readTime(flags.now)
   const { namespace = 'default' } = flags
   const created = verb === 'what-if' ? await readAppWrapper(subject!, flags.namespace) : undefined
-  const settings = await readSettings(flags.file)
+  const settings = await readQueueSettings(flags, async (read) => {
+    const client = await connect(connectionOptions(flags))
+    try {
+      return await read(client)
+    } finally {
+      await client.close()
+    }
+  })
   const objects =
     flags.from === undefined
       ? await queueObjectsOfCluster(connectionOptions(flags), signal)
@@ -63,7 +67,7 @@ export async function answerQuestion({ verb, subject, flags, out, err, signal }:
   const forecast = forecastQueue({ objects, settings, now })
   noteProblems(forecast, err)
   const isIdle = !settings.mcad.quotaEnabled && objects.some(({ object }) => object.kind === 'QuotaSubtree')
-  if (isIdle) err('QuotaSubtrees do not count: mcad.quotaEnabled is false in this configuration (--file).')
+  if (isIdle) err('QuotaSubtrees do not count: mcad.quotaEnabled is false in this configuration (--file, --configmap).')
   if (verb === 'list') {
     const entries = forecast.entries.filter((entry) => flags.namespace === undefined || entry.namespace === namespace)
     if (format) out(await formatOutput(entries.map(dated), format))
@@ -95,16 +99,6 @@ function readTime(text: string | undefined): number {
   const time = parseTime(text)
   if (time !== undefined) return time
   throw new MusterError(flagErrors.InvalidFlag, `--now ${text}: write a time as 2026-01-01T00:00:00Z.`)
-}
-
-async function readSettings(file: string | undefined): Promise<WorkloadsSettings> {
-  if (file === undefined) return workloadsConfig.read({})
-  const text = await readNamedFile('file', file)
-  const layer = { source: file, text, value: readYaml(text, { source: file, strict: true }) }
-  const { settings } = readConfiguration([layer], [{ name: workloadsName, config: workloadsConfig }])
-  // Validated above.
-  const config = (settings.operators[workloadsName]?.config ?? {}) as Parameters<typeof workloadsConfig.read>[0]
-  return workloadsConfig.read(config)
 }
 
 async function readAppWrapper(file: string, namespace: string | undefined): Promise<AppWrapperObject> {

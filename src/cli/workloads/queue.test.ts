@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { configMap, configMaps } from '../../../test/embedded.ts'
 import { runCommand } from '../../../test/platform-cluster.ts'
 import { emptyFolder } from '../../../test/project.ts'
 import { servedCluster } from '../../../test/served-cluster.ts'
@@ -10,6 +11,7 @@ import { readYaml } from '../../kube/yaml/yaml.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { installKinds } from '../manager/install-kinds.ts'
 import { AppWrapper } from '../../workloads/appwrapper/appwrapper.ts'
+import { QuotaSubtree } from '../../workloads/quota/quota-subtree.ts'
 import { workloadsOperator } from '../../workloads/workloads-operator.ts'
 import command from './queue.ts'
 
@@ -120,6 +122,15 @@ describe('muster queue', () => {
     })
     const { out } = await runCommand(command, 'list', '-n', 'team', '--kubeconfig', kubeconfig)
     expect(out).toMatch(/^team +waiting +waits +1 /m)
+    await client.create(QuotaSubtree, {
+      apiVersion: 'quota.codeflare.dev/v1alpha1',
+      kind: 'QuotaSubtree',
+      metadata: { name: 'root', namespace: 'team', labels: { tree: 'context' } },
+      ...{ spec: { children: [{ name: 'default', quotas: { requests: { cpu: 8 } } }] } },
+    })
+    await client.create(configMaps, configMap('codeflare-operator-config', { x: 'mcad: { quotaEnabled: true }' }))
+    const words = ['--configmap', 'default/codeflare-operator-config', '--kubeconfig', kubeconfig]
+    expect((await runCommand(command, 'list', ...words)).out).toMatch(/^team +waiting .* tree\/context\/default /m)
   })
 
   it.each([

@@ -1,7 +1,7 @@
 /** `muster queue`: questions about the queue of a cluster or a directory, and replays of traces. */
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
-import type { WaitReason } from '../../workloads/core/admission-queue.ts'
+import type { WaitReason } from '../../workloads/core/queue-decisions.ts'
 import type { ReplayReport } from '../../workloads/replay/replay.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags } from '../command/connection-flags.ts'
@@ -16,6 +16,7 @@ const flags = {
   namespace: { type: 'string', short: 'n', value: 'NAME', help: 'namespace of the AppWrapper (list: only this one)' },
   from: { type: 'string', value: 'DIR', help: 'read a directory, such as a must-gather, instead of a cluster' },
   file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration of the manager (default: the defaults)' },
+  configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'the ConfigMap with that configuration' },
   now: { type: 'string', value: 'TIME', help: 'the time of the decision, as 2026-01-01T00:00:00Z (default: now)' },
   output: outputFlag,
 } as const
@@ -84,7 +85,7 @@ function wordsOf(reason: WaitReason | undefined): string {
       return `the quota has ${reason.available}${unit} ${isolateControl(reason.resource)} of ${reason.requested}${unit}`
     }
     case 'InsufficientNodes':
-      return `the nodes have room for ${reason.room} of ${reason.requested} pods (pods[${reason.group}])`
+      return `the nodes have room for ${reason.room} of ${reason.pods} pods (pods[${reason.group}])`
     default:
       return 'the nodes have no room for all of its pods together'
   }

@@ -23,7 +23,7 @@ import type { Controller } from '../../operator/controller.ts'
 import { noReferences, selects } from '../../operator/view/coverage.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { directDecisions } from '../../operator/coordinator/direct-decisions.ts'
-import type { Decisions } from '../../operator/coordinator/decisions.ts'
+import type { DecisionSource } from '../../operator/coordinator/decisions.ts'
 import type { Wave } from '../../operator/plan.ts'
 import { noMemory } from '../../operator/reconcile.ts'
 import { isCustom } from '../../operator/role.ts'
@@ -200,7 +200,7 @@ interface ControllerRun {
   readonly config: unknown
   readonly live: Live
   readonly tasks: TaskRunner
-  readonly decisions: Decisions
+  readonly decisions: DecisionSource
   readonly onRefused: (message: string) => void
 }
 

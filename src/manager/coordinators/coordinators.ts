@@ -4,7 +4,7 @@
  */
 import type { Controller } from '../../operator/controller.ts'
 import type { Coordinator } from '../../operator/coordinator/coordinator.ts'
-import { type Decisions, suspendedUntilDecided } from '../../operator/coordinator/decisions.ts'
+import { type DecisionSource, suspendedUntilDecided } from '../../operator/coordinator/decisions.ts'
 import { type CoordinatorHost, type CoordinatorHostOptions, createCoordinatorHost } from './coordinator-host.ts'
 import { DecisionReaders } from './decision-readers.ts'
 
@@ -19,7 +19,7 @@ interface CoordinatorsOptions extends Omit<
   readonly onProblem: (coordinator: string, message: string) => void
 }
 
-export interface Coordinators {
+interface Coordinators {
   /** The decisions for one controller. Undefined: it declares no coordinator. */
   openReader(
     controller: Pick<Controller, 'coordinators'>,
@@ -49,7 +49,7 @@ export interface DecisionReader {
   forget(key: string): void
 }
 
-interface DecisionSession extends Decisions {
+interface DecisionSession extends DecisionSource {
   /** The reconcile has ended. */
   close(): void
 }

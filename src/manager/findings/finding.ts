@@ -67,7 +67,7 @@ export interface OverBudget extends Found {
 }
 
 /** A coordinator failed and starts anew, or would be asked for decisions without end. Not about a single object. */
-export interface CoordinatorMistake extends Found {
+interface CoordinatorMistake extends Found {
   readonly kind: 'coordinator'
   readonly message: string
 }

@@ -101,12 +101,24 @@ describe('a coordinator in a manager', () => {
 
   it('has the decisions of a fresh list, whatever happens to the objects, and each reader has the last one', async () => {
     const edit = fc.record({
-      what: fc.constantFrom('ship', 'pier', 'delete ship', 'delete pier', 'priority', 'rest', 'restart'),
+      what: fc.constantFrom(
+        'ship',
+        'ship',
+        'pier',
+        'pier',
+        'delete ship',
+        'delete pier',
+        'priority',
+        'rest',
+        'restart',
+      ),
       name: fc.constantFrom('a', 'b', 'c', 'd'),
       length: fc.integer({ min: 1, max: 6 }),
     })
+    // Different decisions are made, and change, in most runs.
+    let decisions = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(edit, { maxLength: 25 }), async (edits) => {
+      fc.asyncProperty(fc.array(edit, { minLength: 15, maxLength: 40, size: 'max' }), async (edits) => {
         let taken = new Map<string, KubeObject>()
         const coordinator = harbourCoordinator({
           onTake({ resource, object, before }) {
@@ -142,6 +154,7 @@ describe('a coordinator in a manager', () => {
           list: ({ kind }): readonly KubeObject[] => (kind === 'Ship' ? ships.items : piers.items),
         })
         fresh.decide(0)
+        decisions += fresh.decisions.size
         const uids = new Set(ships.items.map(({ metadata }) => metadata.uid))
         expect(Object.fromEntries([...seen].filter(([uid]) => uids.has(uid)))).toEqual(
           Object.fromEntries(fresh.decisions),
@@ -151,6 +164,7 @@ describe('a coordinator in a manager', () => {
       }),
       { numRuns: 15 },
     )
+    expect(decisions).toBeGreaterThan(5)
   })
 
   it('that fails decides nothing until it has started anew from a fresh list; CRs are suspended meanwhile', async () => {
@@ -227,7 +241,7 @@ describe('a coordinator in a manager', () => {
   it('decides on standby, and its CRs run from the decisions at hand when this replica leads', async () => {
     let decided = 0
     const coordinator = harbourCoordinator({ onDecide: () => void decided++ })
-    const { client, manager, rest, ledgers, docked, clock } = await open(harbourOperator(coordinator), {
+    const { client, manager, rest, ledgers, docked, clock, until } = await open(harbourOperator(coordinator), {
       paused: 'standby',
     })
     await client.create(ConfigMap, pier('one', 10))
@@ -238,6 +252,13 @@ describe('a coordinator in a manager', () => {
     manager.resume(undefined, 'standby')
     await rest()
     expect(await docked()).toEqual(['a'])
+    // Removed, as when its cluster is released, it is asked nothing any more.
+    await until(manager.remove('harbour'))
+    const { length } = ledgers
+    const before = decided
+    await client.create(Ship, ship('b', { length: 2 }))
+    await clock.advance(600_000)
+    expect([decided, ledgers.length]).toEqual([before, length])
   })
 
   it('follows kinds that come and go, and references', async () => {

@@ -20,7 +20,7 @@ import { nearest } from '../../kube/text/nearest.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { Controller } from '../../operator/controller.ts'
 import { directDecisions } from '../../operator/coordinator/direct-decisions.ts'
-import type { Decisions } from '../../operator/coordinator/decisions.ts'
+import type { DecisionSource } from '../../operator/coordinator/decisions.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { offline } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -162,7 +162,7 @@ async function walk(
     }
   }
 
-  const decisionsFor = (id: string): Decisions => ({
+  const decisionsFor = (id: string): DecisionSource => ({
     decision(coordinator, key) {
       readers.add(id, coordinator.name, key)
       return decisions.decision(coordinator, key)

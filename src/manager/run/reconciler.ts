@@ -3,7 +3,6 @@
  * requeueing it. Holds the state that lives between reconciles; `run-context.ts` is the state of one reconcile.
  */
 import { EchoFilter } from '../../cache/echo-filter.ts'
-import { deleteVersion } from '../../cache/resource-version.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import { MusterError } from '../../kube/muster-error.ts'
@@ -40,6 +39,7 @@ import { noObserver, type Outcomes, type RunObserver } from './run-observer.ts'
 import type { RunReconcile } from './run-reconcile.ts'
 import { createThrottle } from './throttle.ts'
 import { createWaveGuard } from './wave-guard.ts'
+import { versionsOf, writtenVersion } from './written-version.ts'
 
 interface ReconcilerOptions {
   /** Name of the operator. */
@@ -491,17 +491,6 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
 function placeOf(resource: Resource, { namespace = '', name = '' }: Partial<ObjectName>): string {
   return `${formatResource(resource)} ${namespace}/${name}`
-}
-
-/** What a mutation wrote, as `resource-version.ts` has it. */
-function writtenVersion(mutation: Mutation, object: KubeObject | undefined): string | undefined {
-  if (object) return object.metadata.resourceVersion
-  return mutation.verb === 'delete' || mutation.verb === 'finalizers' ? deleteVersion(mutation.uid) : undefined
-}
-
-/** A delete is known by its version to the watch, and by the deleted uid to its writer. */
-function versionsOf({ before, after, version = '' }: InputChange): readonly string[] {
-  return after ? [version] : [version, deleteVersion(before?.metadata.uid)]
 }
 
 function describe(error: unknown): string {

@@ -10,7 +10,7 @@ export interface RunObserver {
   /** A reconcile begins. `key`: of its CR, `namespace/name`. */
   begin(controller: string, key: string): ObservedRun
   /** Code of a coordinator runs, and holds the thread. */
-  holding<T>(coordinator: string, step: string, work: () => T): T
+  holding<T>(this: void, coordinator: string, step: string, work: () => T): T
 }
 
 export interface ObservedRun {

@@ -1,7 +1,7 @@
 /**
  * The RBAC rules that a manager needs besides those of its operators: to hold its Lease, to read and write the
- * quarantine record, to watch its configuration, to register webhooks and store their certificates, to impersonate its
- * operators' accounts.
+ * quarantine record, to watch its configuration, to register webhooks and store their certificates, to ask for access on behalf of
+ * webhooks that declare it, to impersonate its operators' accounts.
  *
  * Only rights that the settings make use of are granted, by `resourceNames` where the name is known. RBAC does not see
  * the name in a POST: `create` is then granted for the kind, in the namespace of the object.
@@ -16,6 +16,7 @@ import { objectNameOf } from '../config/options-of.ts'
 import { durationMs } from '../config/setting-fields.ts'
 import type { Settings } from '../config/settings.ts'
 import { leaseResource } from '../leases/lease.ts'
+import { accessReviews } from '../webhooks/access-reviews.ts'
 import {
   configurationName,
   definitions,
@@ -114,6 +115,8 @@ function grantWebhooks({ name, webhooks, conversions }: Operator, grant: Grants[
     // A server-side apply has its name in the request even when it creates the object.
     if (isServed) grant(resource, ['create', 'get', 'patch'], own)
   }
+  // The authorizer is asked as the manager, which answers the API server.
+  if (webhooks.some(({ access }) => access)) grant(accessReviews, ['create'])
   const converted = [...new Set(conversions.map(conversionName))]
   if (converted.length > 0) grant(definitions, ['get', 'list', 'patch', 'watch'], converted)
 }

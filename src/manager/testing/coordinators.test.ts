@@ -1,6 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { harbourCoordinator, harbourOperator, pier, Ship, ship } from '../../../test/coordinator-operator.ts'
+import {
+  harbourConfig,
+  harbourCoordinator,
+  harbourOperator,
+  pier,
+  Ship,
+  ship,
+} from '../../../test/coordinator-operator.ts'
 import { ConfigMap } from '../../kube/kinds.ts'
+import { defineController } from '../../operator/controller.ts'
+import { defineOperator } from '../../operator/operator.ts'
 import { openTestEnvironment, type TestEnvironment } from './test-environment.ts'
 
 let environment: TestEnvironment | undefined
@@ -39,6 +48,42 @@ describe('a coordinator in a test environment', () => {
     const { length } = environment.writes
     await environment.settle(3_600_000)
     expect(environment.writes).toHaveLength(length)
+  })
+
+  it('decides when embedded objects are written', async () => {
+    const coordinator = harbourCoordinator()
+    const controller = defineController({
+      for: Ship,
+      coordinators: [coordinator],
+      embeds: {
+        label: 'example.com/ship',
+        objects({ cr: { metadata }, decision }) {
+          if (decision(coordinator, metadata.uid)?.docks !== true) return undefined
+          const cargo = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `cargo-${metadata.name}` } }
+          const { name, namespace } = metadata
+          return {
+            holder: name,
+            namespace,
+            phases: [{ name: 'cargo', objects: [{ object: cargo, policy: 'create' }] }],
+          }
+        },
+      },
+    })
+    environment = await openTestEnvironment(
+      defineOperator({ name: 'harbour', config: harbourConfig, controllers: [controller] }),
+    )
+    const { client } = environment
+    await environment.create(ConfigMap, pier('one', 10))
+    for (const name of ['a', 'b']) await environment.create(Ship, ship(name, { length: 6 }))
+    await environment.settle()
+    const cargo = async (): Promise<readonly string[]> => {
+      const { items } = await client.list(ConfigMap, { labelSelector: 'example.com/ship' })
+      return items.map(({ metadata }) => metadata.name)
+    }
+    expect(await cargo()).toEqual(['cargo-a'])
+    await client.patch(ConfigMap, { name: 'one', namespace: 'default' }, { data: { length: '12' } }, { type: 'merge' })
+    await environment.settle()
+    expect(await cargo()).toEqual(['cargo-a', 'cargo-b'])
   })
 
   it('is asked again at the time that it names', async () => {

@@ -11,6 +11,7 @@ import { createJsonPatch } from '../../kube/patch/json-patch.ts'
 import { formatResource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Admission, AdmissionOperation, AdmissionUser, Webhook } from '../../operator/kind/webhook.ts'
+import { accessFor, type AccessReviewer } from './access-reviews.ts'
 import { frozen } from './frozen.ts'
 
 const apiVersion = 'admission.k8s.io/v1'
@@ -23,7 +24,12 @@ interface AdmissionQuestion {
 }
 
 /** @throws InvalidReview */
-export function readAdmission(review: Json, webhook: Webhook, now: number): AdmissionQuestion {
+export function readAdmission(
+  review: Json,
+  webhook: Webhook,
+  now: number,
+  reviewer?: AccessReviewer,
+): AdmissionQuestion {
   const { request, ...head } = isJsonObject(review) ? review : {}
   if (head['apiVersion'] !== apiVersion || head['kind'] !== kind)
     throw invalidReview(`it is no ${kind} of ${apiVersion}`)
@@ -38,6 +44,7 @@ export function readAdmission(review: Json, webhook: Webhook, now: number): Admi
   if (!shown) throw invalidReview(`a ${operation} comes without its object`)
   if (operation === 'UPDATE' && !old) throw invalidReview('an UPDATE comes without the old object')
   const namespace = textOf(request, 'namespace')
+  const user = userOf(request['userInfo'])
   return {
     uid,
     admission: {
@@ -47,9 +54,10 @@ export function readAdmission(review: Json, webhook: Webhook, now: number): Admi
       name: textOf(request, 'name'),
       namespace: namespace === '' ? undefined : namespace,
       subresource: textOf(request, 'subResource'),
-      user: userOf(request['userInfo']),
+      user,
       dryRun: request['dryRun'] === true,
       now,
+      ...accessFor(webhook, user, reviewer),
     },
   }
 }

@@ -70,6 +70,8 @@ describe('an admission review', () => {
     const { clock, validated } = hosting({ validate: (admission) => void (seen = admission) })
     expect(await validated()).toEqual({ uid: 'u1', allowed: true })
     expect(seen).toEqual({
+      may: expect.any(Function),
+      resourceOf: expect.any(Function),
       operation: 'CREATE',
       object: configMap,
       old: undefined,

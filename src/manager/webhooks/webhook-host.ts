@@ -14,6 +14,7 @@ import { formatResource } from '../../kube/kind.ts'
 import { type Conversion, conversionName } from '../../operator/kind/conversion.ts'
 import type { Webhook } from '../../operator/kind/webhook.ts'
 import type { ThreadWatch } from '../threads/thread-watch.ts'
+import type { AccessReviewer } from './access-reviews.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
 
@@ -21,6 +22,13 @@ import { answerConversion, failedConversion, readConversion } from './conversion
 export interface OperatorWebhooks {
   readonly webhooks?: readonly Webhook[]
   readonly conversions?: readonly Conversion[]
+  /** Answers what users may do in its cluster. @default no cluster is asked */
+  readonly reviewer?: AccessReviewer | undefined
+}
+
+interface KnownWebhooks extends OperatorWebhooks {
+  readonly webhooks: readonly Webhook[]
+  readonly conversions: readonly Conversion[]
 }
 
 export interface WebhookHost {
@@ -83,20 +91,22 @@ export function createWebhookHost({ clock, thread, onFailure = () => undefined }
     former.set(operator, {
       webhooks: declared.flatMap(({ webhooks = [] }) => webhooks),
       conversions: declared.flatMap(({ conversions = [] }) => conversions),
+      reviewer: declared[0]?.reviewer,
     })
   }
   /** The current and the earlier declarations of an operator. */
-  const known = (operator: string): Required<OperatorWebhooks> => {
+  const known = (operator: string): KnownWebhooks => {
     const [now = {}, before = {}] = [operators.get(operator), former.get(operator)]
     return {
       webhooks: [...(now.webhooks ?? []), ...(before.webhooks ?? [])],
       conversions: [...(now.conversions ?? []), ...(before.conversions ?? [])],
+      reviewer: now.reviewer ?? before.reviewer,
     }
   }
 
   const answer: WebhookHost['answer'] = async (path, review, timeoutMs = Infinity) => {
     const [, operator = '', act = '', name = ''] = pathPattern.exec(path) ?? []
-    const { webhooks, conversions } = known(operator)
+    const { webhooks, conversions, reviewer } = known(operator)
     const failed = (error: unknown): MusterError => {
       onFailure({ operator, webhook: `${act}/${name}`, error })
       const why = isMusterError(error, managerErrors.WebhookFailed) ? error.message : `failed (${classOf(error)}).`
@@ -128,7 +138,7 @@ export function createWebhookHost({ clock, thread, onFailure = () => undefined }
     const give = act === 'validate' ? answerValidation : answerMutation
     const webhook = webhooks.find((one) => one.name === name && (act === 'validate' ? one.validate : one.mutate))
     if (!webhook) throw unknown(path)
-    const question = readAdmission(review, webhook, clock.now())
+    const question = readAdmission(review, webhook, clock.now(), reviewer)
     return await within(webhook.timeoutSeconds * 1000, () => give(webhook, question))
   }
 

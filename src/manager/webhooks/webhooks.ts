@@ -4,6 +4,7 @@
  * finds no difference writes nothing, and then no requests are sent until something changes or is due.
  */
 import type { Clock } from '../../clock/clock.ts'
+import { createAccessReviewer } from './access-reviews.ts'
 import { clientErrors } from '../../client/errors.ts'
 import { isMusterError } from '../../kube/muster-error.ts'
 import { Secret } from '../../kube/kinds.ts'
@@ -235,7 +236,13 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
 
   return {
     set(operator, declared, cluster = home) {
-      host.set(operator, declared)
+      const { webhooks, conversions } = declared
+      const reviewer = webhooks?.some(({ access }) => access) ? createAccessReviewer(cluster.client) : undefined
+      host.set(operator, {
+        ...(webhooks && { webhooks }),
+        ...(conversions && { conversions }),
+        ...(reviewer && { reviewer }),
+      })
       for (const { operators } of places.values()) operators.delete(operator)
       placeOf(cluster).operators.add(operator)
       // The operator's former cluster, or an earlier connection to the same one: its registrations there stay.

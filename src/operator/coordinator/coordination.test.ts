@@ -47,7 +47,7 @@ const edits = fc.array(
     isLabelled: fc.boolean(),
     decides: fc.boolean(),
   }),
-  { maxLength: 40 },
+  { maxLength: 40, size: 'max' },
 )
 
 describe('a coordination', () => {

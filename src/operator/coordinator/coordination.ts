@@ -16,7 +16,7 @@ import type { References } from '../view/references.ts'
 import type { ObjectName, ViewSource } from '../view/view.ts'
 import type { Coordinator } from './coordinator.ts'
 
-export interface CoordinationOutcome {
+interface CoordinationOutcome {
   /** The keys whose decisions have changed. */
   readonly changed: readonly string[]
   /** When to ask again. */

@@ -30,7 +30,7 @@ export interface CoordinatorChange<T extends KubeObject = KubeObject> {
 export interface DecisionBatch<Decision> {
   /** The decisions that differ from those before, by key; undefined: there is none any more. Plain JSON; it is frozen. */
   readonly decisions: Iterable<readonly [key: string, decision: Decision | undefined]>
-  /** Ask again at this time, in milliseconds since the epoch, even if no input changes. @default when an input changes */
+  /** Ask again at this time, in milliseconds since the epoch, even if no input changes; it counts until the next call. @default when an input changes */
   readonly again?: number | undefined
 }
 

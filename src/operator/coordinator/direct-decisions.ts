@@ -8,9 +8,9 @@ import { referencesIn } from '../view/references.ts'
 import type { ObjectName, ViewSource } from '../view/view.ts'
 import { Coordination } from './coordination.ts'
 import type { Coordinator } from './coordinator.ts'
-import type { Decisions } from './decisions.ts'
+import type { DecisionSource } from './decisions.ts'
 
-export interface DirectDecisionsOptions {
+interface DirectDecisionsOptions {
   readonly coordinators: readonly Coordinator[]
   readonly source: ViewSource
   /** The configuration of the operator. */
@@ -18,7 +18,7 @@ export interface DirectDecisionsOptions {
   readonly now: number
 }
 
-export interface DirectDecisions extends Decisions {
+interface DirectDecisions extends DecisionSource {
   /** The object of this name is now so; undefined: there is none. */
   note(resource: Resource, name: ObjectName, object: KubeObject | undefined): void
   /** Decides about what was noted. Returns the keys whose decisions have changed. */

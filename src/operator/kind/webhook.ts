@@ -11,7 +11,7 @@
 import type { Cause } from '../../kube/validation/cause.ts'
 import { operatorErrors } from '../errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
-import { formatResource } from '../../kube/kind.ts'
+import { formatResource, type GroupVersionKind, type Resource } from '../../kube/kind.ts'
 import { checkDnsLabel } from '../../kube/meta/name.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { MatchCondition } from '../../kube/types/admissionregistration/v1.ts'
@@ -28,8 +28,32 @@ export interface AdmissionUser {
   readonly extra: ReadonlyMap<string, readonly string[]>
 }
 
+/** What a user wants to do, and with what. */
+export interface AccessAttributes {
+  /** `create`, `update`, `delete`, `impersonate`, or a verb of its own. */
+  readonly verb: string
+  /** A kind is resolved to its resource: see `resourceOf`. */
+  readonly kind: GroupVersionKind | Resource
+  /** Left out for a kind that has none. @default all namespaces */
+  readonly namespace?: string | undefined
+  /** @default any name */
+  readonly name?: string | undefined
+  readonly subresource?: string | undefined
+}
+
+/** Questions to the authorizer of the cluster, for a webhook with `access`. */
+export interface AdmissionAccess {
+  /**
+   * Whether the user of this request may do that: a SubjectAccessReview. Equal questions about one object are asked once.
+   * @throws KindNotServed for a kind that the cluster does not serve, InvalidWebhook without `access`
+   */
+  may(this: void, attributes: AccessAttributes): Promise<boolean>
+  /** The resource of a kind, as the cluster serves it; undefined if it does not. Cached. */
+  resourceOf(this: void, kind: GroupVersionKind): Promise<Resource | undefined>
+}
+
 /** An admission request. Everything in it is frozen. */
-export interface Admission<T extends KubeObject> {
+export interface Admission<T extends KubeObject> extends AdmissionAccess {
   readonly operation: AdmissionOperation
   /** The object to store; for a DELETE the live object. */
   readonly object: T
@@ -71,6 +95,8 @@ export interface WebhookOptions<T extends KubeObject> {
   readonly sideEffects?: 'None' | 'NoneOnDryRun'
   /** The API server's time-out, from 1 to 30. @default 10 */
   readonly timeoutSeconds?: number
+  /** Its functions ask what the user of a request may do (`may`): the manager then needs the right to ask. @default false */
+  readonly access?: boolean
   /** Whether `mutate` is called again when another webhook changed the object after it. @default 'Never' */
   readonly reinvocation?: 'Never' | 'IfNeeded'
   validate?(this: void, admission: Admission<T>): AdmissionVerdict | Promise<AdmissionVerdict>
@@ -123,6 +149,7 @@ export function defineWebhook<T extends KubeObject>(options: WebhookOptions<T>):
     sideEffects: options.sideEffects ?? 'None',
     timeoutSeconds,
     reinvocation: options.reinvocation ?? 'Never',
+    access: options.access ?? false,
     // The API server sends only objects of the kind in `for`, and the review is checked, so the cast is safe.
     validate: validate as Webhook['validate'],
     mutate: mutate as Webhook['mutate'],

@@ -7,7 +7,7 @@ import { Suspended } from '../suspended.ts'
 import type { ReconcileRun } from './run.ts'
 
 export function decisionFor(run: ReconcileRun): Decisions['decision'] {
-  return <Decision>(coordinator: Coordinator<Decision>, key: string): Decision | undefined => {
+  return <Decision>(coordinator: Coordinator<Decision>, key: string | undefined): Decision | undefined => {
     const { controller, decisions = noDecisions } = run.situation
     if (!controller.coordinators.includes(coordinator)) {
       throw new MusterError(
@@ -15,6 +15,7 @@ export function decisionFor(run: ReconcileRun): Decisions['decision'] {
         `${run.journal.place} reads a decision of coordinator ${coordinator.name}, which it does not declare. Add it to coordinators.`,
       )
     }
+    if (key === undefined) return undefined
     try {
       return decisions.decision(coordinator, key)
     } catch (error) {

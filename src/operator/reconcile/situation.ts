@@ -11,7 +11,7 @@ import type { SettledEntry } from '../dependent/entry.ts'
 import { type Failures, noFailures } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Live } from '../live.ts'
-import type { Decisions } from '../coordinator/decisions.ts'
+import type { DecisionSource } from '../coordinator/decisions.ts'
 import type { TaskResults } from '../task/task-results.ts'
 import type { ReadView } from '../view/view.ts'
 
@@ -29,7 +29,7 @@ export interface ReconcileSituation<CR extends KubeObject, Config = unknown> {
   /** @default each task is worked out where it is asked for */
   readonly tasks?: TaskResults | undefined
   /** @default there are none: a reconcile that reads one is suspended */
-  readonly decisions?: Decisions | undefined
+  readonly decisions?: DecisionSource | undefined
   readonly memory: Memory
   readonly marks?: ThreadMarks | undefined
 }

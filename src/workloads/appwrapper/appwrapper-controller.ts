@@ -141,13 +141,13 @@ function objectsFor(
   // Nothing is created unless all of it can be.
   if (problem || cr.spec.components?.some((component) => malformation(component) !== undefined)) return undefined
   try {
-    const objects = wrappedObjects(cr, config.appwrapper)
+    const objects = wrappedObjects(cr, config.appwrapper, life.placements)
     return {
       ...setOf(cr),
       missing: intent.what === 'watch' ? 'report' : 'create',
       phases: objects.map((object, index): { name: string; objects: readonly EmbeddedObject[] } => ({
         name: `component ${index}`,
-        objects: [{ object, health: () => written }],
+        objects: [{ object, policy: 'create', health: () => written }],
       })),
     }
   } catch (error) {
@@ -191,6 +191,9 @@ async function removed(context: ObjectsContext): Promise<EmbeddedSet> {
   const { cr, now, config, held } = context
   const settings = phaseSettings(cr.metadata.annotations, faultToleranceOf(config.appwrapper))
   const since = parseTime(cr.metadata.deletionTimestamp ?? '') ?? now
+  // Pods that have succeeded hold nothing: the garbage collector takes them.
+  if (lifeOf(cr, now).phase === 'Succeeded')
+    return { ...setOf(cr), phases: [], prune: { kinds: wrappedKinds(cr), toNothing: true } }
   const pods = countPods(await podsIn(cr, held), () => undefined)
   return { ...setOf(cr), phases: [], prune: removal(cr, now >= since + settings.forcefulDeletionGraceMs, pods) }
 }

@@ -23,7 +23,7 @@ import {
 import { defineKind, type Kind } from '../../operator/kind/kind.ts'
 import type { DeclaredPods } from '../core/demand.ts'
 import type { DeclaredPodSet } from '../core/pod-sets.ts'
-import type { Phase } from '../core/phases.ts'
+import type { GroupPlacement, Phase } from '../core/phases.ts'
 import type { Requeuing } from '../core/requeuing.ts'
 import { v1beta1 } from './v1beta1.ts'
 
@@ -56,7 +56,7 @@ export interface AppWrapperComponent {
   readonly item?: JsonObject
 }
 
-export interface AppWrapperScheduling {
+interface AppWrapperScheduling {
   readonly priority?: number
   readonly prioritySlope?: number
   readonly minAvailable?: number
@@ -67,7 +67,7 @@ export interface AppWrapperScheduling {
   readonly selector?: Json
 }
 
-export interface AppWrapperSpec {
+interface AppWrapperSpec {
   readonly components?: readonly AppWrapperComponent[]
   readonly suspend?: boolean
   readonly managedBy?: string
@@ -102,6 +102,8 @@ export interface AppWrapperStatus {
   readonly timers?: { readonly pods?: string; readonly unhealthy?: string; readonly deleting?: string }
   readonly requeuing?: { readonly count: number; readonly seconds: number }
   readonly isHoldingCompletion?: boolean
+  /** By group of equal pods: the flavors that they are charged to, and what these add to the pods. */
+  readonly placements?: readonly GroupPlacement[]
   /** The status as v1beta1 had it, until it is written anew. */
   readonly v1beta1?: JsonObject
 }
@@ -222,6 +224,15 @@ export const AppWrapper: AppWrapperKind = defineKind({
     timers: optional(object({ pods: optional(time), unhealthy: optional(time), deleting: optional(time) })),
     requeuing: optional(object({ count: integer(), seconds: integer() })),
     isHoldingCompletion: optional(boolean()),
+    placements: optional(
+      list(
+        object({
+          flavors: map(string()),
+          nodeSelector: labels,
+          tolerations: optional(list(openObjectOf<Toleration>('a toleration'))),
+        }),
+      ),
+    ),
     v1beta1: optional(openObject('the status as v1beta1 had it')),
   },
   columns: [

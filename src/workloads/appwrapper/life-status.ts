@@ -47,6 +47,7 @@ export function lifeOf({ metadata, status }: AppWrapperObject, now: number): Lif
     isHolding: status.isHoldingCompletion ?? false,
     retries: status.resettingCount ?? 0,
     ...(status.requeuing && { requeuing: status.requeuing }),
+    ...(status.placements && { placements: status.placements }),
   }
 }
 
@@ -79,6 +80,7 @@ export function reportOf(
     ...(life.firstDispatchAt !== undefined && { firstDispatchTime: timeText(life.firstDispatchAt) }),
     ...(Object.keys(timers).length > 0 && { timers }),
     ...(requeuing && { requeuing }),
+    ...(life.placements && { placements: life.placements }),
     ...(life.isHolding && { isHoldingCompletion: true }),
     conditions: [
       {
@@ -128,22 +130,25 @@ function transitionsOf(
   entered: readonly Life[],
 ): readonly AppWrapperTransition[] {
   const known = status?.transitions ?? []
-  const added = entered.map(({ phase, since, why }) => ({ time: timeText(since), phase, ...why }))
+  const added = entered.map((one) => transitionTo(one))
   const last = [...known, ...added].at(-1)
   // Another reason to wait is news, too.
   const isNews = !last || last.reason !== life.why.reason || last.phase !== life.phase
-  const news = isNews ? [{ time: timeText(life.since), phase: life.phase, ...life.why }] : []
+  const news = isNews ? [transitionTo(life)] : []
   const all = [...known, ...added, ...news]
   return all.length > mostTransitions ? all.slice(-mostTransitions) : all
 }
 
+function transitionTo({ phase, since, why: { reason, message } }: Life): AppWrapperTransition {
+  return { time: timeText(since), phase, reason, message }
+}
+
 function componentStatus(cr: AppWrapperObject): NonNullable<AppWrapperStatus['componentStatus']> {
-  return podSetsIn(cr).map(({ template, podSets }) => ({
-    name: template.metadata.name ?? '',
-    kind: template.kind,
-    apiVersion: template.apiVersion,
-    ...(podSets.length > 0 && { podSets: podSets.map(({ path, replicas }) => ({ path, replicas })) }),
-  }))
+  return podSetsIn(cr).map(({ template, podSets }) => {
+    const named = { name: template.metadata.name ?? '', kind: template.kind, apiVersion: template.apiVersion }
+    if (podSets.length === 0) return named
+    return Object.assign(named, { podSets: podSets.map(({ path, replicas }) => ({ path, replicas })) })
+  })
 }
 
 /** With milliseconds: timers begin at it. */

@@ -59,14 +59,13 @@ export function wrappedStates(
     }
     const template = component.template as object as UntypedObject
     const object = byName.get(nameIn(template))
-    const problem = problemOf(index)
-    return {
+    const state = {
       subject: `${template.kind} ${template.metadata.name}`,
       exists: object !== undefined,
       isLeaving: object?.metadata.deletionTimestamp !== undefined,
-      ...(problem && { problem }),
-      ...stateOf(component, spec.lifeCycle === 'Requeue', object),
+      problem: problemOf(index),
     }
+    return Object.assign(state, stateOf(component, spec.lifeCycle === 'Requeue', object))
   })
 }
 
@@ -100,7 +99,7 @@ function stateOf(
   if (!ends) return {}
   const failure = ends.failed === undefined ? undefined : isTrue(ends.failed)
   const { message, reason } = failure ?? {}
-  const text = [reason, message].filter((part) => typeof part === 'string' && part !== '').join(': ')
+  const text = [reason, message].flatMap((part) => (typeof part === 'string' && part !== '' ? [part] : [])).join(': ')
   return {
     isComplete: isTrue(ends.complete) !== undefined,
     ...(failure && { failure: text === '' ? 'it has failed.' : text }),
@@ -159,7 +158,7 @@ function unschedulableMessage({ metadata, status }: Pod): string | undefined {
 export function sickness(view: View, autopilot: AutopilotSettings): (pod: UntypedObject) => string | undefined {
   if (!autopilot.monitorNodes) return () => undefined
   const evicting = Object.entries(autopilot.resourceTaints).flatMap(([resource, taints]) =>
-    taints.filter(({ effect }) => effect === 'NoExecute').map((taint) => ({ ...taint, resource })),
+    taints.flatMap(({ key, value = '', effect }) => (effect === 'NoExecute' ? [{ key, value, resource }] : [])),
   )
   return (each) => {
     const { spec, metadata } = each as object as Pod
@@ -168,10 +167,9 @@ export function sickness(view: View, autopilot: AutopilotSettings): (pod: Untype
     const used = evicting.filter(({ resource }) => (requests.get(resource) ?? 0) > 0)
     if (used.length === 0) return undefined
     const labels = view.get(Node, { name: spec.nodeName })?.metadata.labels
-    const sick = used.find(({ key, value = '' }) => labels?.[key] === value)
+    const sick = used.find(({ key, value }) => labels?.[key] === value)
     return (
-      sick &&
-      `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value ?? ''}.`
+      sick && `Pod ${metadata.name} uses ${sick.resource} of node ${spec.nodeName}, which is ${sick.key}=${sick.value}.`
     )
   }
 }

@@ -10,35 +10,46 @@ import { ownerReference } from '../../kube/meta/owner.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { needsOf } from '../../kube/scheduling/pod-needs.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
+import type { GroupPlacement } from '../core/phases.ts'
 import { withPodTemplate } from '../core/pod-path.ts'
-import { pathOf, templateOf } from '../core/pod-sets.ts'
+import { podPathOf, podTemplateIn } from '../core/pod-sets.ts'
 import { workloadErrors } from '../errors.ts'
 import type { AppWrapperObject, PodSetInfo } from './appwrapper.ts'
 import type { AutopilotSettings, ResourceTaint } from '../configuration/appwrapper-section.ts'
 import { legacyNameLabel, legacyObjectLabel, nameLabel, uidLabel } from './labels.ts'
-import { type ComponentPods, podSetsIn } from './wrapped-pods.ts'
+import { type ComponentPods, groupsIn, podSetsIn } from './wrapped-pods.ts'
 
-export interface WrappingSettings {
+interface WrappingSettings {
   readonly schedulerName: string
   readonly autopilot: AutopilotSettings
 }
 
 /** @throws InvalidPodSets, InjectionConflict */
-export function wrappedObjects(cr: AppWrapperObject, settings: WrappingSettings): readonly UntypedObject[] {
-  return podSetsIn(cr).map((component) => wrapped(cr, component, settings))
+export function wrappedObjects(
+  cr: AppWrapperObject,
+  settings: WrappingSettings,
+  placements: readonly GroupPlacement[] = [],
+): readonly UntypedObject[] {
+  const groups = placements.length > 0 ? groupsIn(cr) : []
+  return podSetsIn(cr).map((component, at) =>
+    wrapped(cr, component, settings, groups[at]?.map((group) => placements[group]) ?? []),
+  )
 }
 
 function wrapped(
   cr: AppWrapperObject,
   { component, template, podSets }: ComponentPods,
   settings: WrappingSettings,
+  placements: readonly (GroupPlacement | undefined)[],
 ): UntypedObject {
   const labels = labelsOf(cr, template)
   let object = asJson(template)
   for (const [index, podSet] of podSets.entries()) {
-    const pod = templateOf(asObject(object), podSet)
-    const added = withPodSetInfo(pod, component.podSetInfos?.[index], `${template.kind} ${podSet.path}`)
-    object = withPodTemplate(object, pathOf(podSet.path), withPlacement(withLabels(added, labels), settings))
+    const pod = podTemplateIn(asObject(object), podSet)
+    const place = `${template.kind} ${podSet.path}`
+    const given = withPodSetInfo(pod, component.podSetInfos?.[index], place)
+    const added = withPodSetInfo(given, placements[index], place)
+    object = withPodTemplate(object, podPathOf(podSet.path), withPlacement(withLabels(added, labels), settings))
   }
   const metadata = memberOf(object, 'metadata')
   return asObject({
@@ -69,7 +80,10 @@ function withLabels(pod: JsonObject, labels: Readonly<Record<string, string>>): 
   return { ...pod, metadata: { ...metadata, labels: { ...memberOf(metadata, 'labels'), ...labels } } }
 }
 
-function withPodSetInfo(pod: JsonObject, info: PodSetInfo | undefined, place: string): JsonObject {
+/** What an admission or the queue adds; flavors are named with it. */
+type AddedToPods = Pick<PodSetInfo, 'annotations' | 'labels' | 'schedulingGates'> & Omit<GroupPlacement, 'flavors'>
+
+function withPodSetInfo(pod: JsonObject, info: AddedToPods | undefined, place: string): JsonObject {
   if (!info) return pod
   const metadata = memberOf(pod, 'metadata')
   const spec = memberOf(pod, 'spec')
@@ -116,9 +130,9 @@ function withPlacement(pod: JsonObject, { schedulerName, autopilot }: WrappingSe
 /** Of the resources that the pod requests. */
 function taintsOf(spec: PodSpec, { resourceTaints }: AutopilotSettings): readonly ResourceTaint[] {
   const { requests } = needsOf({ spec })
-  const limits = (spec.containers ?? []).flatMap(({ resources }) => Object.keys(resources?.limits ?? {}))
+  const limits = new Set((spec.containers ?? []).flatMap(({ resources }) => Object.keys(resources?.limits ?? {})))
   return Object.entries(resourceTaints).flatMap(([resource, taints]) =>
-    (requests.get(resource) ?? 0) > 0 || limits.includes(resource) ? taints : [],
+    (requests.get(resource) ?? 0) > 0 || limits.has(resource) ? taints : [],
   )
 }
 
@@ -132,7 +146,7 @@ function withAntiAffinity(affinity: JsonObject, taints: readonly ResourceTaint[]
   const terms = arrayOf(memberOf(nodeAffinity, requiredName), 'nodeSelectorTerms')
   // Terms are alternatives: each of them has to avoid the nodes.
   const avoiding = (terms.length > 0 ? terms : [{}]).map((term) =>
-    isJsonObject(term) ? { ...term, matchExpressions: [...arrayOf(term, 'matchExpressions'), ...strict] } : term,
+    isJsonObject(term) ? withExpressions(term, strict) : term,
   )
   const preferred = [
     ...arrayOf(nodeAffinity, preferredName),
@@ -148,6 +162,10 @@ function withAntiAffinity(affinity: JsonObject, taints: readonly ResourceTaint[]
       ...(preferred.length > 0 && { [preferredName]: preferred }),
     },
   }
+}
+
+function withExpressions(term: JsonObject, expressions: readonly JsonObject[]): JsonObject {
+  return { ...term, matchExpressions: [...arrayOf(term, 'matchExpressions'), ...expressions] }
 }
 
 function expressionsOf(taints: readonly ResourceTaint[]): readonly JsonObject[] {

@@ -32,7 +32,12 @@ export function podSetsIn({ spec }: AppWrapperObject): readonly ComponentPods[] 
 
 /** What its pods ask for. @throws InvalidPodSets */
 export function demandIn({ spec }: AppWrapperObject): readonly PodGroup[] {
-  return demandOf(wrappedPods(spec))
+  return demandOf(wrappedPods(spec)).groups
+}
+
+/** By component, and by pod set: its group. @throws InvalidPodSets */
+export function groupsIn({ spec }: AppWrapperObject): readonly (readonly number[])[] {
+  return demandOf(wrappedPods(spec)).groupOf
 }
 
 /** @throws InvalidPodSets */

@@ -36,7 +36,7 @@ export interface ResourceTaint {
 }
 
 /** Durations, such as 5m. */
-export interface FaultToleranceSettings {
+interface FaultToleranceSettings {
   readonly admissionGracePeriod: string
   readonly warmupGracePeriod: string
   readonly failureGracePeriod: string

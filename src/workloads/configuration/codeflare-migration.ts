@@ -17,7 +17,7 @@ import { type CommandLine, type LegacyProgram, ocmSecret, readLegacyFlags } from
 import { inWorkloads, SettingsDraft } from './settings-draft.ts'
 import { workloadsConfig, workloadsName } from './workloads-config.ts'
 
-export interface Migration {
+interface Migration {
   /** The new configuration of the manager. */
   readonly settings: JsonObject
   /** What could not be carried over. */

@@ -57,7 +57,10 @@ export const instascaleField: Field<InstascaleSettings, unknown, 'defaulted'> = 
     settleSeconds: seconds(30, 'How long the queue may take to use new nodes before more are added.'),
     ocmSecretRef: optional(
       object(
-        { namespace: string({ minLength: 1, maxLength: 63 }), name: string({ minLength: 1, maxLength: 253 }) },
+        {
+          namespace: string({ minLength: 1, maxLength: 63, description: 'Of the Secret with the token of OCM.' }),
+          name: string({ minLength: 1, maxLength: 253, description: 'Of that Secret. Its key is token.' }),
+        },
         { description: 'The Secret with the key token: nodes come from managed pools then.' },
       ),
     ),
@@ -84,7 +87,7 @@ export const instascaleField: Field<InstascaleSettings, unknown, 'defaulted'> = 
 )
 
 /** What of a platform can give nodes. */
-export interface Platform {
+export interface PlatformSupport {
   readonly isOpenShift: boolean
   /** MachineSets of OpenShift. */
   readonly hasMachineApi: boolean
@@ -93,7 +96,7 @@ export interface Platform {
 }
 
 /** By the API groups that the cluster serves. */
-export function platformOf(groups: Iterable<string>): Platform {
+export function platformOf(groups: Iterable<string>): PlatformSupport {
   const served = new Set(groups)
   return {
     isOpenShift: [...served].some((group) => group.endsWith('.openshift.io')),
@@ -104,7 +107,7 @@ export function platformOf(groups: Iterable<string>): Platform {
 
 export function isInstascaleEnabled(
   { enabled }: Pick<InstascaleSettings, 'enabled'>,
-  { isOpenShift, hasClusterApi }: Platform,
+  { isOpenShift, hasClusterApi }: PlatformSupport,
 ): boolean {
   return enabled ?? (isOpenShift || hasClusterApi)
 }

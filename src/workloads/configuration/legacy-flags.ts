@@ -9,7 +9,7 @@ import { inWorkloads, type SettingOrigin, type SettingsDraft } from './settings-
 
 export type LegacyProgram = 'mcad' | 'instascale' | 'codeflare'
 
-export interface LegacyFlag {
+interface LegacyFlag {
   readonly type: 'boolean' | 'integer' | 'string'
   /** The environment variable that it defaults to. */
   readonly variable?: string

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { workloadConfigurationDoc, workloadConfigurationDocUrl } from '../../../scripts/generate-configuration-doc.ts'
 import { readConfiguration } from '../../manager/config/configuration.ts'
 import { readYaml } from '../../kube/yaml/yaml.ts'
 import { isInstascaleEnabled, platformOf } from './instascale-section.ts'
@@ -72,6 +74,15 @@ describe('the configuration of workloads', () => {
     ['{ retryPausePeriod: soon }', 'a duration such as 500ms, 2s or 1m30s'],
   ])('refuses faultTolerance: %s', (given, problem) => {
     expect(problems(`appwrapper: { faultTolerance: ${given} }`)).toContain(problem)
+  })
+})
+
+describe('docs/workload-configuration.md', () => {
+  it('has every setting (node scripts/generate-configuration-doc.ts)', () => {
+    // The formatter aligns tables.
+    const words = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
+    const text = readFileSync(workloadConfigurationDocUrl, 'utf8')
+    expect(words(text)).toBe(words(workloadConfigurationDoc(text)))
   })
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createAdmissionQueue, type QueuedWorkload } from './admission-queue.ts'
+import { createAdmissionQueue } from './admission-queue.ts'
+import type { QueuedWorkload } from './queued-workload.ts'
 import { createNodeTable } from './node-table.ts'
 import { makePodShape } from './pod-shape.ts'
 import { createQuotaTree } from './quota-tree.ts'
@@ -87,10 +88,10 @@ describe('the queue', () => {
           const { nodes, quota, queue } = cluster(limit)
           const running: string[] = []
           const step = (now: number): void => {
-            for (const { workload: one } of queue.decide(now)) running.push(one.id)
+            for (const { workload: one } of queue.decide(now).starts) running.push(one.id)
             for (const [, { free }] of nodes.totals()) expect(free).toBeGreaterThanOrEqual(0)
             for (const name of queues) expect(quota.available(name, 'cpu')).toBeGreaterThanOrEqual(0)
-            const waiting = all.filter(({ id }) => !running.includes(id) && queue.explain(id) === undefined)
+            const waiting = all.filter(({ id }) => !running.includes(id) && queue.explain(id, now) === undefined)
             expect(waiting.filter(({ groups }) => nodes.place(groups))).toEqual([])
           }
           for (const one of all) queue.add(one)
@@ -127,7 +128,7 @@ describe('the queue', () => {
           const decisions = [timed, mixed].map((all) => {
             const { queue } = cluster()
             for (const one of all) queue.add(one)
-            return queue.decide(100_000).map(({ workload: { id } }) => id)
+            return queue.decide(100_000).starts.map(({ workload: { id } }) => id)
           })
           expect(decisions[0]).toEqual(decisions[1])
         },
@@ -141,19 +142,27 @@ describe('the queue', () => {
     queue.add(workload('early', 2, 1, { since: 1 }))
     queue.add(workload('huge', 9, 1, { priority: 9 }))
     queue.add(workload('high', 2, 1, { since: 3, priority: 1 }))
-    expect(queue.decide(10).map(({ workload: { id } }) => id)).toEqual(['high', 'early', 'late'])
-    expect(queue.explain('huge')).toEqual({ kind: 'InsufficientNodes', group: 0, requested: 1, room: 0 })
+    expect(queue.decide(10).starts.map(({ workload: { id } }) => id)).toEqual(['high', 'early', 'late'])
+    expect(queue.explain('huge', 10)).toEqual({
+      kind: 'InsufficientNodes',
+      group: 0,
+      pods: 1,
+      room: 0,
+      resource: 'cpu',
+      requested: 9,
+      available: 18,
+    })
   })
 
   it('counts nodes, not sums: 24 free CPUs on three nodes have no room for two pods of 5 on each', () => {
     const { queue } = cluster()
     queue.add(workload('six', 4, 6))
     queue.add(workload('four', 5, 4))
-    expect(queue.decide(0).map(({ workload: { id } }) => id)).toEqual(['six'])
+    expect(queue.decide(0).starts.map(({ workload: { id } }) => id)).toEqual(['six'])
     queue.remove('six')
     queue.add(workload('three', 5, 3))
-    expect(queue.decide(0).map(({ workload: { id } }) => id)).toEqual(['three'])
-    expect(queue.explain('four')).toMatchObject({ requested: 4, room: 0 })
+    expect(queue.decide(0).starts.map(({ workload: { id } }) => id)).toEqual(['three'])
+    expect(queue.explain('four', 0)).toMatchObject({ pods: 4, room: 0, requested: 20, available: 9 })
   })
 
   it('lets priority grow with the wait, by the slope', () => {
@@ -161,7 +170,7 @@ describe('the queue', () => {
       const { queue } = cluster()
       queue.add(workload('patient', 1, 1, { slope: 1, since: 0 }))
       queue.add(workload('important', 1, 1, { priority: 5, since: 0 }))
-      return queue.decide(now).map(({ workload: { id } }) => id)
+      return queue.decide(now).starts.map(({ workload: { id } }) => id)
     }
     expect(order(4000)).toEqual(['important', 'patient'])
     expect(order(6000)).toEqual(['patient', 'important'])
@@ -170,17 +179,17 @@ describe('the queue', () => {
   it('reserves nodes until the pods are there, and charges what runs after a restart', () => {
     const { nodes, queue } = cluster(12)
     queue.add(workload('one', 8, 1))
-    const [admission] = queue.decide(0)
-    const { node, shape } = admission!.assignments[0]!
-    nodes.take(node, shape.requests, 1)
-    queue.settle('one')
+    const [admission] = queue.decide(0).starts
+    queue.settle('one', admission!.assignments)
     expect(nodes.totals().get('cpu')).toEqual({ allocatable: 24, free: 16 })
     const restarted = createAdmissionQueue(nodes, cluster(12).quota)
-    restarted.restore(workload('one', 8, 1))
+    queue.remove('one')
+    restarted.restore(workload('one', 8, 1), { pods: admission!.assignments })
     restarted.add(workload('two', 8, 3, { queue: 'silver' }))
-    expect(restarted.decide(1)).toEqual([])
-    expect(restarted.explain('two')).toEqual({
+    expect(restarted.decide(1).starts).toEqual([])
+    expect(restarted.explain('two', 1)).toEqual({
       kind: 'InsufficientQuota',
+      queue: 'silver',
       resource: 'cpu',
       requested: 24,
       available: 16,
@@ -190,7 +199,7 @@ describe('the queue', () => {
   it('names a queue that does not exist', () => {
     const { queue } = cluster()
     queue.add(workload('lost', 1, 1, { queue: 'bronze' }))
-    expect(queue.decide(0)).toEqual([])
-    expect(queue.explain('lost')).toEqual({ kind: 'UnknownQueue', queue: 'bronze' })
+    expect(queue.decide(0).starts).toEqual([])
+    expect(queue.explain('lost', 0)).toEqual({ kind: 'UnknownQueue', queue: 'bronze' })
   })
 })

@@ -3,7 +3,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { resourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { Container, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
 import type { PodGroup } from './node-table.ts'
-import { type DeclaredPodSet, podSetsOf, templateOf } from './pod-sets.ts'
+import { type DeclaredPodSet, podSetsOf, podTemplateIn } from './pod-sets.ts'
 import { makePodShape, type PodShape, podShapeOf } from './pod-shape.ts'
 
 /** Pods that are declared by their requests alone. */
@@ -14,7 +14,7 @@ export interface DeclaredPods {
 }
 
 /** What an admission adds to the pods of a pod set. */
-export interface PodPlacement {
+interface PodPlacement {
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined
   readonly tolerations?: readonly Toleration[] | undefined
 }
@@ -30,24 +30,34 @@ export interface WrappedPods {
   readonly isLenient?: boolean
 }
 
+interface Demand {
+  readonly groups: readonly PodGroup[]
+  /** By component, and by pod set: its group. */
+  readonly groupOf: readonly (readonly number[])[]
+}
+
+/** Of a pod set without pods. */
+const noGroup = -1
+
 /** @throws InvalidPodSets */
-export function demandOf(components: readonly WrappedPods[]): readonly PodGroup[] {
-  const groups = new Map<string, { readonly shape: PodShape; count: number }>()
-  const add = (shape: PodShape, count: number): void => {
-    if (count === 0) return
+export function demandOf(components: readonly WrappedPods[]): Demand {
+  const groups = new Map<string, { readonly index: number; readonly shape: PodShape; count: number }>()
+  const add = (shape: PodShape, count: number): number => {
+    if (count === 0) return noGroup
     const known = groups.get(shape.key)
     if (known) known.count += count
-    else groups.set(shape.key, { shape, count })
+    else groups.set(shape.key, { index: groups.size, shape, count })
+    return known?.index ?? groups.size - 1
   }
-  for (const { template, podSets, placements = [], pods = [], isLenient } of components) {
-    for (const { replicas, requests, limits } of pods) add(shapeOfRequests(requests, limits), replicas)
-    if (pods.length > 0) continue
-    for (const [index, podSet] of podSetsOf(template, podSets, isLenient).entries()) {
-      const spec = templateOf(template, podSet)['spec'] as object as PodSpec
-      add(podShapeOf(placed(spec, placements[index])), podSet.replicas)
-    }
-  }
-  return [...groups.values()]
+  const groupOf = components.map(({ template, podSets, placements = [], pods = [], isLenient }) => {
+    const [first] = pods.map(({ replicas, requests, limits }) => add(shapeOfRequests(requests, limits), replicas))
+    return podSetsOf(template, podSets, isLenient).map((podSet, index) => {
+      if (first !== undefined) return first
+      const spec = podTemplateIn(template, podSet)['spec'] as object as PodSpec
+      return add(podShapeOf(placed(spec, placements[index])), podSet.replicas)
+    })
+  })
+  return { groups: [...groups.values()].map(({ shape, count }) => ({ shape, count })), groupOf }
 }
 
 /** How many pods there are when all of it runs. */

@@ -7,7 +7,9 @@
 import { type CandidateNode, mismatchOf } from '../../kube/scheduling/node-match.ts'
 import type { ResourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
+import { createNodeTrial, type NodeTrial } from './node-trial.ts'
 import type { NodeConstraints, PodShape } from './pod-shape.ts'
+import type { Shortage } from './queue-decisions.ts'
 
 /** Pods of one shape that have to start together with others. */
 export interface PodGroup {
@@ -25,6 +27,8 @@ export interface NodeAssignment {
 export interface NodeTable {
   /** Incremented when capacity may have grown: only then may fit what did not fit before. */
   readonly growth: number
+  /** Incremented when a node itself changes. */
+  readonly version: number
   /** A new, changed or removed node. Its pods are kept, also while it is missing. */
   setNode(name: string, node: CandidateNode | undefined, allocatable?: ResourceAmounts): void
   /** Takes capacity of a node: a pod, or a reservation for one. A negative `count` gives it back. */
@@ -36,6 +40,10 @@ export interface NodeTable {
   room(shape: PodShape): number
   /** Nodes for all pods of the groups, or undefined. Takes nothing. */
   place(groups: readonly PodGroup[]): readonly NodeAssignment[] | undefined
+  /** The same questions as if other pods were there. Valid until the table changes. */
+  trial(): NodeTrial
+  /** The resource that limits how many pods of a shape fit, over the nodes that accept them. */
+  shortage(group: PodGroup): Shortage
   /** What the nodes have in total, and what of it is free. */
   totals(): ReadonlyMap<string, { readonly allocatable: number; readonly free: number }>
 }
@@ -49,8 +57,8 @@ interface Acceptance {
   users: number
 }
 
-/** A watched shape, and its count over all nodes. */
-interface Column {
+/** A shape, and how many of its pods fit over all nodes. */
+export interface ShapeColumn {
   readonly shape: PodShape
   readonly acceptance: Acceptance
   readonly resources: Uint32Array
@@ -73,13 +81,14 @@ export function createNodeTable(): NodeTable {
   const names: string[] = []
   /** Rows of removed nodes, for the next ones. */
   const vacant: number[] = []
-  const columns = new Map<string, Column>()
+  const columns = new Map<string, ShapeColumn>()
   /** The same columns: a change of a node goes through all of them. */
-  let watched: Column[] = []
+  let watched: ShapeColumn[] = []
   const acceptances = new Map<string, Acceptance>()
   let width = 4
   let free = new Float64Array(64 * width)
   let growth = 0
+  let version = 0
 
   const resourceIndex = (name: string): number => {
     const known = resources.get(name)
@@ -98,12 +107,20 @@ export function createNodeTable(): NodeTable {
     width *= 2
   }
 
-  const roomOn = (row: number, { resources: indexes, amounts, acceptance, shape }: Column): number => {
+  const roomOn = (row: number, column: ShapeColumn): number => roomIn(free, row * width, row, column)
+
+  /** The same with the free amounts of another array. */
+  const roomIn = (
+    values: Float64Array,
+    start: number,
+    row: number,
+    { resources: indexes, amounts, acceptance, shape }: ShapeColumn,
+  ): number => {
     if (acceptance.rows[row] !== 1) return 0
-    const start = row * width
     let room = shape.perNode
     for (let each = 0; each < indexes.length; each++) {
-      const fits = free[start + indexes[each]!]! / amounts[each]!
+      // A copy may be older than the last resource.
+      const fits = (values[start + indexes[each]!] ?? 0) / amounts[each]!
       // Most nodes of a full cluster have no room: the first resource says so.
       if (fits < 1) return 0
       if (fits < room) room = fits
@@ -127,8 +144,8 @@ export function createNodeTable(): NodeTable {
     return acceptance
   }
 
-  const makeColumn = (shape: PodShape): Column => {
-    const column: Column = {
+  const makeColumn = (shape: PodShape): ShapeColumn => {
+    const column: ShapeColumn = {
       shape,
       acceptance: acceptanceOf(shape),
       resources: Uint32Array.from(shape.requests.keys(), resourceIndex),
@@ -140,7 +157,7 @@ export function createNodeTable(): NodeTable {
     return column
   }
 
-  const columnOf = (shape: PodShape): Column => columns.get(shape.key) ?? makeColumn(shape)
+  const columnOf = (shape: PodShape): ShapeColumn => columns.get(shape.key) ?? makeColumn(shape)
 
   const rowOf = (name: string): Row => {
     const known = rows.get(name)
@@ -177,6 +194,9 @@ export function createNodeTable(): NodeTable {
     get growth() {
       return growth
     },
+    get version() {
+      return version
+    },
     setNode(name, node, allocatable = new Map()) {
       const row = rowOf(name)
       // Columns of new resources are made before the counts are compared.
@@ -188,6 +208,7 @@ export function createNodeTable(): NodeTable {
         for (const acceptance of acceptances.values()) acceptance.rows[row.index] = node ? accepts(acceptance, node) : 0
       })
       growth++
+      version++
       if (node === undefined && row.taken.size === 0) {
         rows.delete(name)
         vacant.push(row.index)
@@ -227,19 +248,32 @@ export function createNodeTable(): NodeTable {
       if (--column.acceptance.users === 0) acceptances.delete(column.acceptance.key)
     },
     room: (shape) => columnOf(shape).room,
-    place(groups) {
-      const judged = groups.map((group) => ({ group, column: columnOf(group.shape) }))
-      if (judged.some(({ group, column }) => column.room < group.count)) return undefined
-      // The group with the least choice first: the others have more nodes left to go to.
-      judged.sort((a, b) => a.column.room / a.group.count - b.column.room / b.group.count)
-      const assignments: NodeAssignment[] = []
-      const changed = new Map<number, Float64Array>()
-      try {
-        for (const { group, column } of judged) if (!placeGroup(group, column, assignments, changed)) return undefined
-        return assignments
-      } finally {
-        for (const [row, before] of changed) free.set(before, row * width)
+    place: (groups) => table.trial().place(groups),
+    trial: () =>
+      createNodeTrial({
+        names,
+        columnOf,
+        rowOf: (name) => rows.get(name)?.index,
+        resourceIndex: (name) => resources.get(name),
+        roomOn,
+        roomIn,
+        valuesOf: (row) => free.slice(row * width, (row + 1) * width),
+      }),
+    shortage({ shape, count }) {
+      const { acceptance, resources: indexes, amounts } = columnOf(shape)
+      const keys = [...shape.requests.keys()]
+      const sums = keys.map(() => 0)
+      const fits = keys.map(() => 0)
+      for (let row = 0; row < names.length; row++) {
+        if (acceptance.rows[row] !== 1) continue
+        for (let each = 0; each < indexes.length; each++) {
+          const value = Math.max(0, free[row * width + indexes[each]!]!)
+          sums[each] = sums[each]! + value
+          fits[each] = fits[each]! + Math.floor(value / amounts[each]!)
+        }
       }
+      const least = fits.indexOf(Math.min(...fits))
+      return { resource: keys[least]!, requested: amounts[least]! * count, available: sums[least]! }
     },
     totals() {
       const totals = new Map<string, { allocatable: number; free: number }>()
@@ -254,34 +288,6 @@ export function createNodeTable(): NodeTable {
       }
       return totals
     },
-  }
-
-  /** The fullest nodes first, so that large pods still find a whole node later. */
-  const placeGroup = (
-    { shape, count }: PodGroup,
-    column: Column,
-    assignments: NodeAssignment[],
-    changed: Map<number, Float64Array>,
-  ): boolean => {
-    const candidates: { readonly row: number; readonly room: number }[] = []
-    for (let row = 0; row < names.length; row++) {
-      const room = roomOn(row, column)
-      if (room > 0) candidates.push({ row, room })
-    }
-    candidates.sort((a, b) => a.room - b.room || a.row - b.row)
-    let left = count
-    for (const { row, room } of candidates) {
-      const here = Math.min(room, left)
-      if (!changed.has(row)) changed.set(row, free.slice(row * width, (row + 1) * width))
-      for (let each = 0; each < column.resources.length; each++) {
-        const at = row * width + column.resources[each]!
-        free[at] = free[at]! - column.amounts[each]! * here
-      }
-      assignments.push({ node: names[row]!, shape, count: here })
-      left -= here
-      if (left === 0) return true
-    }
-    return false
   }
 
   return table

@@ -18,7 +18,7 @@ export interface PhaseStep {
 }
 
 /** How long the phase stays `Resuming` while pods start: it is `Running` with its first ready pods, or after this time. */
-export const runningAfterMs = 10_000
+const runningAfterMs = 10_000
 const retryMs = 1000
 const isFinal = (phase: Phase): boolean => phase === 'Succeeded' || phase === 'Failed'
 
@@ -101,6 +101,7 @@ function suspended(life: Life, { wishes, decision, now }: PhaseInput): Look {
       unhealthy: undefined,
       pods: undefined,
       deletingSince: undefined,
+      placements: decision.placements,
     }
     return { life: dispatched, lookAt: now }
   }
@@ -262,9 +263,11 @@ function countPods(life: Life, { pods, wishes, now }: PhaseInput): Life {
   const isReady = enough(pods, needed)
   if (life.pods?.areReady === isReady) return life
   const message = isReady
-    ? `${countOf(needed)} of ${needed} run or have succeeded.`
+    ? `${countOf(needed)} run or have succeeded, as many as are needed.`
     : `Fewer pods than the ${needed} that are needed run or have succeeded.`
-  return { ...life, pods: { areReady: isReady, since: now, message } }
+  // Those that were never ready are late since it was deployed.
+  const since = isReady || life.pods ? now : (life.deployedAt ?? now)
+  return { ...life, pods: { areReady: isReady, since, message } }
 }
 
 function enough({ running: run, succeeded }: PodCounts, needed: number): boolean {
@@ -301,6 +304,7 @@ function suspending(life: Life, { settings, hasLeftovers, now }: PhaseInput): Lo
       isReserved: false,
       isDeployed: false,
       deployedAt: undefined,
+      placements: undefined,
       unhealthy: undefined,
       pods: undefined,
     },

@@ -48,7 +48,7 @@ export interface PhaseSettings extends FaultTolerance {
 /** What the annotations begin with. */
 export const settingPrefix = 'workload.codeflare.dev.appwrapper/'
 
-export type SettingAnnotations = Readonly<Record<string, string>>
+type SettingAnnotations = Readonly<Record<string, string>>
 
 export function phaseSettings(
   annotations: SettingAnnotations | undefined,

@@ -2,6 +2,7 @@
  * The life of an AppWrapper as data: its phase, what of the world it depends on, and what the queue decided. `phase-machine.ts`
  * says which phase comes next.
  */
+import type { Toleration } from '../../kube/types/core/v1.ts'
 import type { PhaseSettings } from './phase-settings.ts'
 import type { Requeuing, RequeuingState } from './requeuing.ts'
 
@@ -19,6 +20,14 @@ export type Phase = 'Suspended' | 'Resuming' | 'Running' | 'Resetting' | 'Suspen
 export interface Reason {
   readonly reason: string
   readonly message: string
+}
+
+/** Where the pods of a group go, by the quota that they are charged to. */
+export interface GroupPlacement {
+  /** By resource. */
+  readonly flavors: Readonly<Record<string, string>>
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined
+  readonly tolerations?: readonly Toleration[] | undefined
 }
 
 /** What is stored between two looks. Times are milliseconds since the epoch. */
@@ -43,6 +52,8 @@ export interface Life {
   readonly isHolding: boolean
   readonly retries: number
   readonly requeuing?: RequeuingState | undefined
+  /** By group of pods, as the queue decided; none without flavors. */
+  readonly placements?: readonly GroupPlacement[] | undefined
 }
 
 export const newLife = (now: number): Life => ({
@@ -102,7 +113,7 @@ export const noPods: PodCounts = { pending: 0, running: 0, succeeded: 0, failed:
 
 /** What the queue decided. */
 export type QueueDecision =
-  | { readonly what: 'start' }
+  | { readonly what: 'start'; readonly placements?: readonly GroupPlacement[] | undefined }
   | ({ readonly what: 'wait' } & Reason)
   | ({ readonly what: 'evict' } & Reason)
 

@@ -20,7 +20,6 @@ export interface PodSet {
 /** A declared pod set: the number of replicas has a default. */
 export interface DeclaredPodSet {
   readonly path: string
-  /** @default 1 */
   readonly replicas?: number | undefined
 }
 
@@ -57,14 +56,14 @@ export function podSetsOf(
  * The pod template of a pod set: an object with a `spec`.
  * @throws InvalidPodSets
  */
-export function templateOf(object: UntypedObject, { path }: Pick<PodSet, 'path'>): JsonObject {
-  const pod = podTemplateAt(asJson(object), pathOf(path))
+export function podTemplateIn(object: UntypedObject, { path }: Pick<PodSet, 'path'>): JsonObject {
+  const pod = podTemplateAt(asJson(object), podPathOf(path))
   if (pod && isJsonObject(ownMember(pod, 'spec'))) return pod
   throw invalid(`${object.kind} has no pod template at ${path}.`)
 }
 
 /** @throws InvalidPodSets */
-export function pathOf(path: string): PodPath {
+export function podPathOf(path: string): PodPath {
   const parsed = parsePodPath(path)
   if (parsed) return parsed
   throw invalid(`"${path}" is no path to a pod template: it begins with "template", then .MEMBER or [INDEX].`)

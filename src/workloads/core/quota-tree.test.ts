@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createQuotaTree, type QuotaNode } from './quota-tree.ts'
+import type { QuotaNode } from './quota-node.ts'
+import { createQuotaTree } from './quota-tree.ts'
 
 const limit = fc.record(
   {
@@ -35,7 +36,7 @@ function play(nodes: readonly QuotaNode[], steps: typeof demands extends fc.Arbi
   for (const { queue, amount, end } of steps) {
     const name = nodes[queue % nodes.length]!.name
     const amounts = new Map([['cpu', amount]])
-    if (!tree.shortage(name, amounts)) {
+    if (!tree.shortage([{ node: name, amounts }])) {
       tree.use(name, amounts, 1)
       running.push({ name, amounts })
     }
@@ -63,7 +64,7 @@ describe('a quota tree', () => {
           const used = all.reduce((sum, { amounts }) => sum + amounts.get('cpu')!, 0)
           const nominal = nodes
             .filter(({ name }) => rootOf(name) === root)
-            .reduce((sum, { limits }) => sum + limits.get('cpu')!.nominal, 0)
+            .reduce((sum, { limits }) => sum + limits!.get('cpu')!.nominal, 0)
           expect(used).toBeLessThanOrEqual(nominal)
         }
       }),
@@ -100,7 +101,8 @@ describe('a quota tree', () => {
 
   it('lends what is not used, up to its limits', () => {
     const tree = createQuotaTree()
-    const limits = (nominal: number, more = {}): QuotaNode['limits'] => new Map([['cpu', { nominal, ...more }]])
+    const limits = (nominal: number, more = {}): NonNullable<QuotaNode['limits']> =>
+      new Map([['cpu', { nominal, ...more }]])
     tree.setNodes([
       { name: 'all', limits: new Map() },
       { name: 'gold', parent: 'all', limits: limits(10, { lending: 4 }) },
@@ -110,12 +112,18 @@ describe('a quota tree', () => {
     expect(['silver', 'hard', 'gold'].map((name) => tree.available(name, 'cpu'))).toEqual([14, 5, 20])
     tree.use('silver', new Map([['cpu', 8]]), 1)
     expect(tree.isBorrowing('silver', 'cpu')).toBe(true)
-    expect(tree.shortage('gold', new Map([['cpu', 13]]))).toEqual({ resource: 'cpu', requested: 13, available: 12 })
+    expect(tree.shortage([{ node: 'gold', amounts: new Map([['cpu', 13]]) }])).toEqual({
+      node: 'gold',
+      resource: 'cpu',
+      requested: 13,
+      available: 12,
+    })
   })
 
   it('lends at every level what the whole subtree has beyond the limit', () => {
     const tree = createQuotaTree()
-    const cpu = (nominal: number, more = {}): QuotaNode['limits'] => new Map([['cpu', { nominal, ...more }]])
+    const cpu = (nominal: number, more = {}): NonNullable<QuotaNode['limits']> =>
+      new Map([['cpu', { nominal, ...more }]])
     tree.setNodes([
       { name: 'all', limits: cpu(1) },
       { name: 'team', parent: 'all', limits: cpu(2, { lending: 5 }) },

@@ -4,15 +4,15 @@
  */
 
 export interface Requeuing {
-  /** @default 300 */
+  /** How long pods may take; 300 without it. */
   readonly timeInSeconds?: number | undefined
-  /** 0: no limit. @default 0 */
+  /** The longest such time; 0 or absent: no limit. */
   readonly maxTimeInSeconds?: number | undefined
-  /** Anything else than `exponential` and `linear` is no growth. @default 'exponential' */
+  /** `exponential`, also without it; `linear`; anything else is no growth. */
   readonly growthType?: string | undefined
-  /** 0: no limit. @default 0 */
+  /** How often it may go back; 0 or absent: no limit. */
   readonly maxNumRequeuings?: number | undefined
-  /** Tries that were made before. @default 0 */
+  /** Tries that were made before. */
   readonly numRequeuings?: number | undefined
 }
 

@@ -20,7 +20,7 @@ import type { QueueDecision } from '../core/phases.ts'
 import type { QuotaProblem } from '../quota/quota-problem.ts'
 import { createQuotaTracker, type QuotaTracker } from '../quota/quota-tracker.ts'
 
-export interface ForecastSituation {
+interface ForecastSituation {
   readonly objects: readonly ForecastObject[]
   readonly settings: WorkloadsSettings
   readonly now: number
@@ -117,9 +117,10 @@ class World {
   readonly #decisions = new Map<string, QueueDecision>()
 
   constructor({ objects, settings }: ForecastSituation) {
-    this.settings = settings
+    // Who is held back for a while is not the question: what is missing is.
+    this.settings = { ...settings, mcad: { ...settings.mcad, backoffTime: 0 } }
     this.quota = createQuotaTracker(quotaSettings(settings))
-    this.#state = this.#coordinator.start({ config: settings })
+    this.#state = this.#coordinator.start({ config: this.settings })
     const read = new Set(this.#coordinator.inputs.map(formatResource))
     for (const { resource, object } of objects) {
       this.quota.take({ resource, object })
@@ -184,7 +185,6 @@ function entryOf(world: World, object: AppWrapperObject, decision: QueueDecision
   const base = world.quota.model().priorityOf(metadata.labels ?? {}) ?? spec.scheduling?.priority ?? 0
   const slope = world.settings.mcad.dynamicPriority ? (spec.scheduling?.prioritySlope ?? 0) : 0
   const state = stateOf(decision, { phase, isReserved, isSuspended: spec.suspend ?? false })
-  const isAsked = state === 'waits' && charge.kind === 'Refused'
   const why = decision && decision.what !== 'start' ? decision : undefined
   return {
     namespace: metadata.namespace ?? '',
@@ -195,7 +195,6 @@ function entryOf(world: World, object: AppWrapperObject, decision: QueueDecision
     since,
     quotas: charge.kind === 'Charged' ? charge.pools : [],
     ...(why && { reason: why.reason, message: why.message }),
-    ...(isAsked && { reason: charge.reason, message: charge.message }),
   }
 }
 

@@ -6,6 +6,7 @@
  */
 import type { KubeObject } from '../../kube/object.ts'
 import type { LabelSelector } from '../../kube/selector/selector.ts'
+import { queueDefaults, type FlavorGroup, type QueueStop } from '../core/quota-node.ts'
 import {
   type ClusterQueueQuota,
   type CohortQuota,
@@ -15,10 +16,9 @@ import {
   readCohort,
   readLocalQueue,
   readPriorityClass,
-  type StopPolicy,
 } from './kueue-objects.ts'
-import { byAge } from './object-fields.ts'
-import { defaultPolicies, type QuotaGroup, type QuotaPool } from './quota-pool.ts'
+import { oldestFirst } from './object-fields.ts'
+import type { QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 import { readResourceFlavor, type ResourceFlavorQuota } from './resource-flavor.ts'
 
@@ -30,10 +30,10 @@ export interface KueueForest {
   readonly priorities: ReadonlyMap<string, number>
 }
 
-export interface KueueQueue {
+interface KueueQueue {
   readonly pool: string
   readonly namespaces: LabelSelector
-  readonly stop: StopPolicy
+  readonly stop: QueueStop
   /** Why nothing starts in it. */
   readonly inactive?: string
 }
@@ -62,7 +62,7 @@ export function readKueue(objects: KueueObjects, problems: QuotaProblem[]): Kueu
   for (const name of cyclic)
     declared.get(name)?.fields.report('parentName', 'Cycle', `the cohort "${name}" is in or below a cycle of parents`)
   const localQueues = new Map(
-    unique(objects.localQueues).map((one) => {
+    unique(objects.localQueues, true).map((one) => {
       const { namespace = '', name = '' } = one.metadata
       return [`${namespace}/${name}`, readLocalQueue(one, problems)]
     }),
@@ -91,12 +91,13 @@ export function readKueue(objects: KueueObjects, problems: QuotaProblem[]): Kueu
 }
 
 /** An object that is given in two versions counts once. Sorted by age, then by name. */
-function unique(objects: readonly KubeObject[]): readonly KubeObject[] {
+function unique(objects: readonly KubeObject[], isNamespaced = false): readonly KubeObject[] {
   const byName = new Map<string, KubeObject>()
-  for (const object of byAge(objects)) {
+  for (const object of oldestFirst(objects)) {
     const { namespace = '', name = '' } = object.metadata
-    const known = byName.get(`${namespace}/${name}`)
-    if (!known || known.apiVersion < object.apiVersion) byName.set(`${namespace}/${name}`, object)
+    const key = isNamespaced ? `${namespace}/${name}` : name
+    const known = byName.get(key)
+    if (!known || known.apiVersion < object.apiVersion) byName.set(key, object)
   }
   return [...byName.values()]
 }
@@ -141,7 +142,7 @@ function cohortPool(
     ...(parent !== undefined && { parent: cohortName(parent) }),
     groups: groupsOf(cohort?.groups ?? [], flavors),
     otherResources: 'refused',
-    policies: { ...defaultPolicies, weight: cohort?.weight ?? defaultPolicies.weight },
+    policies: { ...queueDefaults, weight: cohort?.weight ?? queueDefaults.weight },
   }
 }
 
@@ -169,7 +170,7 @@ function queueOf(queue: ClusterQueueQuota, cyclic: ReadonlySet<string>, flavors:
 }
 
 /** A flavor that does not exist has no quota. */
-function groupsOf(groups: readonly KueueGroup[], flavors: Flavors): readonly QuotaGroup[] {
+function groupsOf(groups: readonly KueueGroup[], flavors: Flavors): readonly FlavorGroup[] {
   return groups.map(({ resources, flavors: listed }) => ({
     resources,
     flavors: listed.flatMap(({ name, limits }) => {

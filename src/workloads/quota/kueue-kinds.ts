@@ -5,12 +5,12 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { resourceOf, type TypedResource } from '../../kube/typed-resource.ts'
 
-export const kueueGroup = 'kueue.x-k8s.io'
+const kueueGroup = 'kueue.x-k8s.io'
 
 /** The newest first. */
-export const kueueVersions = ['v1beta2', 'v1beta1'] as const
+const kueueVersions = ['v1beta2', 'v1beta1'] as const
 
-export interface KueueKinds {
+interface KueueKinds {
   readonly clusterQueue: TypedResource
   readonly localQueue: TypedResource
   readonly cohort: TypedResource

@@ -1,21 +1,17 @@
 /** ClusterQueues, LocalQueues, Cohorts and WorkloadPriorityClasses of Kueue, field by field. */
 import type { KubeObject } from '../../kube/object.ts'
 import { type LabelSelector, labelsOf, nothing } from '../../kube/selector/selector.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
+import { type QueuePolicies, queueDefaults, type QuotaLimit, type QueueStop } from '../core/quota-node.ts'
 import { type ObjectFields, specOf, wholeOf } from './object-fields.ts'
-import { defaultPolicies, type QuotaPolicies } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
-
-/** `Hold` starts nothing new, `HoldAndDrain` also evicts what runs. */
-export type StopPolicy = 'None' | 'Hold' | 'HoldAndDrain'
 
 export interface ClusterQueueQuota {
   readonly name: string
   readonly cohort: string | undefined
   readonly groups: readonly KueueGroup[]
   readonly namespaces: LabelSelector
-  readonly stop: StopPolicy
-  readonly policies: QuotaPolicies
+  readonly stop: QueueStop
+  readonly policies: QueuePolicies
   readonly fields: ObjectFields
 }
 
@@ -32,7 +28,7 @@ export interface KueueGroup {
   readonly flavors: readonly KueueFlavor[]
 }
 
-export interface KueueFlavor {
+interface KueueFlavor {
   readonly name: string
   readonly limits: ReadonlyMap<string, QuotaLimit>
   readonly fields: ObjectFields
@@ -40,7 +36,7 @@ export interface KueueFlavor {
 
 export interface LocalQueueQuota {
   readonly clusterQueue: string
-  readonly stop: StopPolicy
+  readonly stop: QueueStop
   readonly fields: ObjectFields
 }
 
@@ -144,18 +140,18 @@ const whileBorrowing = ['Never', 'LowerPriority'] as const
 /** `Borrow` and `Preempt` are the words of v1beta1. */
 const fungibility = ['MayStopSearch', 'TryNextFlavor', 'Borrow', 'Preempt'] as const
 
-function readPolicies(spec: ObjectFields): QuotaPolicies {
+function readPolicies(spec: ObjectFields): QueuePolicies {
   const [preemption, flavors] = [spec.below('preemption'), spec.below('flavorFungibility')]
   const borrow = preemption?.below('borrowWithinCohort')
   const highestPriority = borrow?.integer('maxPriorityThreshold')
-  const search = (name: 'whenCanBorrow' | 'whenCanPreempt'): QuotaPolicies['whenCanBorrow'] => {
+  const search = (name: 'whenCanBorrow' | 'whenCanPreempt'): QueuePolicies['whenCanBorrow'] => {
     const word = flavors?.word(name, fungibility)
-    return word === undefined ? defaultPolicies[name] : word === 'TryNextFlavor' ? word : 'MayStopSearch'
+    return word === undefined ? queueDefaults[name] : word === 'TryNextFlavor' ? word : 'MayStopSearch'
   }
   return {
-    strategy: spec.word('queueingStrategy', ['StrictFIFO', 'BestEffortFIFO']) ?? defaultPolicies.strategy,
-    withinQueue: preemption?.word('withinClusterQueue', withinQueue) ?? defaultPolicies.withinQueue,
-    reclaim: preemption?.word('reclaimWithinCohort', reclaim) ?? defaultPolicies.reclaim,
+    strategy: spec.word('queueingStrategy', ['StrictFIFO', 'BestEffortFIFO']) ?? queueDefaults.strategy,
+    withinQueue: preemption?.word('withinClusterQueue', withinQueue) ?? queueDefaults.withinQueue,
+    reclaim: preemption?.word('reclaimWithinCohort', reclaim) ?? queueDefaults.reclaim,
     whileBorrowing: {
       policy: borrow?.word('policy', whileBorrowing) ?? 'Never',
       ...(highestPriority !== undefined && { highestPriority }),
@@ -169,5 +165,5 @@ function readPolicies(spec: ObjectFields): QuotaPolicies {
 function readWeight(spec: ObjectFields): number {
   // A quantity such as 500m, which counts as a fraction.
   const milli = spec.below('fairSharing')?.amount('weight', 'cpu')
-  return milli === undefined ? defaultPolicies.weight : milli / 1000
+  return milli === undefined ? queueDefaults.weight : milli / 1000
 }

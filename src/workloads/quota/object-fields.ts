@@ -136,7 +136,7 @@ export class ObjectFields {
 }
 
 export function wholeOf(object: KubeObject, problems: QuotaProblem[]): ObjectFields {
-  return new ObjectFields(asJson(object), describeObject(object), problems)
+  return new ObjectFields(asJson(object), objectTitle(object), problems)
 }
 
 /** The fields of an object's spec, and its name as problems have it. */
@@ -145,7 +145,7 @@ export function specOf(object: KubeObject, problems: QuotaProblem[]): ObjectFiel
   return fields.below('spec') ?? new ObjectFields({}, fields.object, problems, 'spec')
 }
 
-export function describeObject({ kind, metadata: { namespace, name = '' } }: KubeObject): string {
+export function objectTitle({ kind, metadata: { namespace, name = '' } }: KubeObject): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
 }
 
@@ -160,7 +160,7 @@ function amountOf(resource: string, value: Json): number | undefined {
 }
 
 /** The oldest first, then by name: the same order however the objects came. */
-export function byAge(objects: readonly KubeObject[]): readonly KubeObject[] {
+export function oldestFirst(objects: readonly KubeObject[]): readonly KubeObject[] {
   const key = ({ metadata: { creationTimestamp, namespace, name } }: KubeObject): readonly string[] => [
     // Without a time it is from a file, and as good as new.
     creationTimestamp ?? '9999',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { noQuotaObjects, type QuotaObjects, readQuota } from './quota-model.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
+import type { QuotaLimit } from '../core/quota-node.ts'
 
 const subtree = (tree: string, name: string, spec: object): KubeObject & { readonly spec: object } => ({
   apiVersion: 'quota.codeflare.dev/v1alpha1',
@@ -144,6 +144,14 @@ describe('QuotaSubtrees', () => {
         { object: 'QuotaSubtree kube-system/a-newer', reason: 'Duplicate', field: 'spec.children[0].name' },
       ])
     }
+  })
+
+  it('have so many resources at most: each costs an account at every node', () => {
+    const many = Array.from({ length: 300 }, (_, index) => node(`n${index}`, { [`example.com/r${index}`]: 1 }))
+    const { pools, problems } = read({ subtrees: [subtree('t', 'many', { children: many })] })
+    expect(pools[0]?.groups[0]?.resources).toHaveLength(200)
+    expect(problems).toHaveLength(100)
+    expect(problems[0]).toMatchObject({ reason: 'InvalidField', field: expect.stringContaining('quotas') as string })
   })
 
   it('take an amount that cannot be read for zero, and name it', () => {

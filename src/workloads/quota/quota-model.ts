@@ -8,7 +8,7 @@ import type { KubeObject } from '../../kube/object.ts'
 import { matchLabels } from '../../kube/selector/selector.ts'
 import { type KueueForest, type KueueObjects, readKueue } from './kueue-forest.ts'
 import { defaultLocalQueue, priorityClassLabel, queueNameLabel } from './kueue-kinds.ts'
-import type { StopPolicy } from './kueue-objects.ts'
+import type { QueueStop } from '../core/quota-node.ts'
 import type { QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 import { defaultNode, readSubtrees, type SubtreeForest } from './subtree-forest.ts'
@@ -38,7 +38,7 @@ export interface QuotaOptions {
 }
 
 /** What the charge of a workload depends on. */
-export interface ChargedWorkload {
+interface ChargedWorkload {
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
   readonly namespaceLabels: Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ export type QuotaCharge =
       readonly kind: 'Charged'
       /** One of each tree; empty: no quota concerns it. */
       readonly pools: readonly string[]
-      readonly stop: StopPolicy
+      readonly stop: QueueStop
       /** Who says so, unless it is `None`: `ClusterQueue team-a`. */
       readonly stoppedBy?: string
     }
@@ -147,9 +147,9 @@ function queueOf(
   return { kind: 'Charged', pools: [queue.pool], stop, ...(stop !== 'None' && { stoppedBy }) }
 }
 
-type Stop = readonly [policy: StopPolicy, object: string]
+type Stop = readonly [policy: QueueStop, object: string]
 
-const severity: Readonly<Record<StopPolicy, number>> = { None: 0, Hold: 1, HoldAndDrain: 2 }
+const severity: Readonly<Record<QueueStop, number>> = { None: 0, Hold: 1, HoldAndDrain: 2 }
 
 function strictest(a: Stop, b: Stop): Stop {
   return severity[b[0]] > severity[a[0]] ? b : a

@@ -24,13 +24,13 @@ interface QuotaSubtreeChild {
 /** Amounts are quantities. */
 type Allocation = Readonly<Record<string, string | number>>
 
-export interface QuotaSubtreeStatus extends StandardStatus {
+interface QuotaSubtreeStatus extends StandardStatus {
   /** Of the parent: all that is charged in this subtree. */
   readonly totalAllocation?: NodeAllocation
   readonly children?: readonly NodeAllocation[]
 }
 
-export interface NodeAllocation {
+interface NodeAllocation {
   readonly name: string
   readonly allocated: { readonly requests: Allocation }
 }

@@ -6,7 +6,7 @@ import type { Controller } from '../../operator/controller.ts'
 import { defineCoordinator, isChangeOf } from '../../operator/coordinator/coordinator.ts'
 import { defineController } from '../../operator/controller.ts'
 import { giveUp } from '../../operator/failure.ts'
-import { describeObject } from './object-fields.ts'
+import { objectTitle } from './object-fields.ts'
 import { noQuotaObjects, readQuota } from './quota-model.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 import { QuotaSubtree, type QuotaSubtreeObject } from './quota-subtree.ts'
@@ -51,7 +51,7 @@ function reportsOf(subtrees: readonly QuotaSubtreeObject[]): ReadonlyMap<string,
   const byObject = Map.groupBy(problems.filter(isSerious), ({ object }) => object)
   return new Map(
     subtrees.flatMap((subtree): readonly (readonly [string, SubtreeReport])[] => {
-      const own = byObject.get(describeObject(subtree))
+      const own = byObject.get(objectTitle(subtree))
       return own ? [[subtree.metadata.uid ?? '', reportOf(own)]] : []
     }),
   )

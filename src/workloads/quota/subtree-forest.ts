@@ -6,12 +6,12 @@
  * is broken is left out with all below it, and said so: a workload that names it waits.
  */
 import type { KubeObject } from '../../kube/object.ts'
-import type { QuotaLimit } from '../core/quota-tree.ts'
-import { byAge, type ObjectFields, specOf } from './object-fields.ts'
-import { defaultPolicies, type QuotaPolicies, type QuotaPool } from './quota-pool.ts'
+import { type QueuePolicies, queueDefaults, type QuotaLimit } from '../core/quota-node.ts'
+import { type ObjectFields, oldestFirst, specOf } from './object-fields.ts'
+import type { QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 
-export const treeLabel = 'tree'
+const treeLabel = 'tree'
 
 /** The node that a workload is charged to in a tree that it does not name. */
 export const defaultNode = 'default'
@@ -38,7 +38,7 @@ export function readSubtrees(
   problems: QuotaProblem[],
 ): SubtreeForest {
   const trees = new Map<string, Map<string, SubtreeNode>>()
-  for (const object of byAge(objects)) {
+  for (const object of oldestFirst(objects)) {
     const tree = object.metadata.labels?.[treeLabel]
     const spec = specOf(object, problems)
     if (!tree) spec.report('', 'MissingTree', 'the object has no label "tree": its nodes belong to no tree')
@@ -79,6 +79,25 @@ function readChildren(spec: ObjectFields, nodes: Map<string, SubtreeNode>, tree:
   }
 }
 
+/** Resources of one tree: each node has an account for each. */
+const mostResources = 200
+
+/** The resources of a tree; those beyond the limit are reported, and not limited. */
+function resourcesOf(nodes: readonly SubtreeNode[]): readonly string[] {
+  const known = new Set<string>()
+  for (const { name, amounts, fields } of nodes) {
+    const beyond = [...amounts.keys()].filter((resource) => !known.has(resource) && known.size >= mostResources)
+    for (const resource of amounts.keys()) if (known.size < mostResources) known.add(resource)
+    if (beyond.length > 0)
+      fields.report(
+        'quotas',
+        'InvalidField',
+        `a tree has at most ${mostResources} resources; "${name}" adds ${beyond[0]}`,
+      )
+  }
+  return [...known].toSorted()
+}
+
 interface ReadTree {
   readonly members: ReadonlyMap<string, string>
   readonly pools: readonly QuotaPool[]
@@ -86,14 +105,14 @@ interface ReadTree {
 
 function readTree(tree: string, nodes: ReadonlyMap<string, SubtreeNode>, preemption: boolean): ReadTree {
   const attached = attachedNodes(nodes)
-  const resources = [...new Set(attached.flatMap(({ amounts }) => [...amounts.keys()]))].toSorted()
+  const resources = resourcesOf(attached)
   const children = new Map<string, SubtreeNode[]>()
   for (const { name } of attached) children.set(name, [])
   for (const node of attached) if (node.parent !== undefined) children.get(node.parent)!.push(node)
   const poolName = (name: string): string => `tree/${tree}/${name}`
-  const policies: QuotaPolicies = preemption
-    ? { ...defaultPolicies, withinQueue: 'LowerPriority', reclaim: 'Any' }
-    : defaultPolicies
+  const policies: QueuePolicies = preemption
+    ? { ...queueDefaults, withinQueue: 'LowerPriority', reclaim: 'Any' }
+    : queueDefaults
   const pools = attached.map((node): QuotaPool => {
     const below = children.get(node.name)!
     const limits = new Map(resources.map((resource) => [resource, limitOf(node, below, resource)]))

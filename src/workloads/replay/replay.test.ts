@@ -43,7 +43,11 @@ describe('a replay', () => {
     )
     expect(report.admitted).toBe(1)
     expect(report.unstarted).toEqual([
-      { class: 'large', count: 1, reason: { kind: 'InsufficientNodes', group: 0, requested: 1, room: 0 } },
+      {
+        class: 'large',
+        count: 1,
+        reason: expect.objectContaining({ kind: 'InsufficientNodes', pods: 1, room: 0, resource: 'cpu' }),
+      },
     ])
   })
 

@@ -2,8 +2,10 @@
  * Replays a trace through the queue: arrivals and ends are its only events, and the time jumps from one to the next. The
  * queue is the one that decides in a cluster, so a replay answers what another quota or other nodes would change.
  */
-import { createAdmissionQueue, type WaitReason, type QueuedWorkload } from '../core/admission-queue.ts'
+import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable } from '../core/node-table.ts'
+import type { WaitReason } from '../core/queue-decisions.ts'
+import type { QueuedWorkload } from '../core/queued-workload.ts'
 import { createQuotaTree, type QuotaTree } from '../core/quota-tree.ts'
 import type { WorkloadTrace, TraceWorkloads } from './trace.ts'
 
@@ -62,7 +64,7 @@ export function replay(trace: WorkloadTrace): ReplayReport {
       pending.set(arrival.workload.id, arrival)
       queue.add(arrival.workload)
     }
-    for (const { workload } of queue.decide(now)) {
+    for (const { workload } of queue.decide(now).starts) {
       const { source } = pending.get(workload.id)!
       pending.delete(workload.id)
       admitted++
@@ -80,7 +82,7 @@ export function replay(trace: WorkloadTrace): ReplayReport {
     unstarted: [...Map.groupBy(pending.values(), ({ source }) => source.class)].map(([name, all]) => ({
       class: name,
       count: all.length,
-      reason: queue.explain(all[0]!.workload.id),
+      reason: queue.explain(all[0]!.workload.id, last),
     })),
   }
 }
@@ -194,7 +196,7 @@ function usageOf(
 ): ReadonlyMap<string, number> {
   const all = new Map<string, number>()
   for (const { limits } of queues)
-    for (const [resource, { nominal }] of limits) all.set(resource, (all.get(resource) ?? 0) + nominal)
+    for (const [resource, { nominal }] of limits ?? []) all.set(resource, (all.get(resource) ?? 0) + nominal)
   if (queues.length === 0)
     for (const [resource, { allocatable }] of nodes?.totals() ?? []) all.set(resource, allocatable)
   const usage = new Map<string, number>()

@@ -8,7 +8,7 @@ import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
 import { type ResourceAmounts, resourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { PodGroup } from '../core/node-table.ts'
 import { makePodShape, podShapeOf } from '../core/pod-shape.ts'
-import type { QuotaLimit, QuotaNode } from '../core/quota-tree.ts'
+import type { QuotaLimit, QuotaNode } from '../core/quota-node.ts'
 import { workloadErrors } from '../errors.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
 

@@ -7,6 +7,7 @@ import { type CoordinatorChange, isChangeOf } from '../../operator/coordinator/c
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
 import { orderedInstanceLabel, type ScaledWorkload } from '../core/node-demand.ts'
 import { createNodeNeeds, type NodeNeeds } from '../core/pool-choice.ts'
+import { legacyNameLabel, nameLabel } from '../appwrapper/labels.ts'
 import type { ScaleDecision } from '../core/scale-decision.ts'
 import type { InstascaleSettings } from '../configuration/instascale-section.ts'
 import {
@@ -22,7 +23,7 @@ import { poolLabel } from './pool-record.ts'
 import { scaledWorkload } from './waiting-workload.ts'
 
 /** Labels of the pods of an AppWrapper, by version; the value is its name. */
-const podLabels: readonly string[] = ['workload.codeflare.dev/appwrapper', 'appwrapper.mcad.ibm.com']
+const podLabels: readonly string[] = [nameLabel, legacyNameLabel]
 
 export interface MachinePool {
   readonly api: MachineApi

@@ -15,7 +15,8 @@ import type { JsonObject } from '../../../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../../../kube/object.ts'
 import { type Conversion, conversionName, convertObject } from '../../../operator/kind/conversion.ts'
 import type { Operator } from '../../../operator/operator.ts'
-import type { Admission, Webhook } from '../../../operator/kind/webhook.ts'
+import type { Admission, AdmissionAccess, Webhook } from '../../../operator/kind/webhook.ts'
+import { accessFor } from '../../webhooks/access-reviews.ts'
 import { type Answer, decodeError } from './protocol.ts'
 import { wireRecord, wrong } from './wire.ts'
 
@@ -32,7 +33,7 @@ export type Question =
 /** Resolves to the guest's unvalidated answer. */
 export type Consult = (question: Question) => Promise<unknown>
 
-type WireAdmission = Omit<Admission<KubeObject>, 'user'> & {
+type WireAdmission = Omit<Admission<KubeObject>, 'user' | keyof AdmissionAccess> & {
   readonly user: Omit<Admission<KubeObject>['user'], 'extra'> & {
     readonly extra: readonly (readonly [string, readonly string[]])[]
   }
@@ -46,11 +47,12 @@ interface AskedFunctions {
 /** The functions of a remote webhook. Their results are validated where those of every author are. */
 export function askedWebhook(name: string, consult: Consult): AskedFunctions {
   const ask = async (what: 'validate' | 'mutate', admission: Admission<KubeObject>): Promise<unknown> => {
-    const { user } = admission
+    // A guest asks nothing: such webhooks are refused with it.
+    const { user, may: _may, resourceOf: _resourceOf, ...rest } = admission
     return await consult({
       what,
       webhook: name,
-      admission: { ...admission, user: { ...user, extra: [...user.extra] } },
+      admission: { ...rest, user: { ...user, extra: [...user.extra] } },
     })
   }
   return {
@@ -92,7 +94,11 @@ export async function opinionOf({ webhooks, conversions }: Operator, question: Q
   }
   const webhook = webhooks.find(({ name }) => name === question.webhook)
   const { user, ...rest } = frozen(question.admission)
-  return await webhook?.[question.what]?.({ ...rest, old: rest.old, user: { ...user, extra: new Map(user.extra) } })
+  const known = { ...rest, old: rest.old, user: { ...user, extra: new Map(user.extra) } }
+  return await webhook?.[question.what]?.({
+    ...known,
+    ...accessFor({ name: question.webhook, access: false }, known.user, undefined),
+  })
 }
 
 /** Frozen, like all objects that author code gets. */

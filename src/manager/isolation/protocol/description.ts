@@ -43,7 +43,7 @@ export interface Description {
 }
 
 /** A webhook without its kind and functions. */
-type WebhookDescription = Omit<Webhook, 'for' | 'validate' | 'mutate'> & {
+type WebhookDescription = Omit<Webhook, 'for' | 'validate' | 'mutate' | 'access'> & {
   readonly for: ResourceDescription
   readonly validate: boolean
   readonly mutate: boolean
@@ -75,7 +75,7 @@ interface ResourceDescription {
   readonly definition?: JsonObject | undefined
 }
 
-/** @throws IsolationRefused for an operator with tasks, coordinators or embedded objects */
+/** @throws IsolationRefused for an operator with tasks, coordinators, embedded objects, or webhooks that ask for access */
 export function describeOperator(operator: Operator): Description {
   const { name, controllers, config, webhooks, conversions } = operator
   refuseInlineOnly(operator)
@@ -92,19 +92,22 @@ export function describeOperator(operator: Operator): Description {
  * Tasks are for files, the network and threads, of which a guest has none; coordinators are told each change of the shared
  * caches; embedded objects are watched when they are asked for.
  */
-function refuseInlineOnly({ name, controllers, coordinators: [coordinator] }: Operator): void {
+function refuseInlineOnly({ name, controllers, webhooks, coordinators: [coordinator] }: Operator): void {
   const [task] = controllers.flatMap(({ tasks }) => tasks)
   const isEmbedding = controllers.some(({ options }) => options.embeds)
-  if (!task && !coordinator && !isEmbedding) return
+  const asking = webhooks.find(({ access }) => access)
+  if (!task && !coordinator && !asking && !isEmbedding) return
   const what = task
     ? `has the task ${task.name}: tasks run in the manager's process.`
     : coordinator
       ? `has the coordinator ${coordinator.name}: coordinators run in the manager's process.`
-      : "embeds objects of any kind: it reads them in the manager's process."
+      : asking
+        ? `has the webhook ${asking.name}, which asks for access: the manager's process does that.`
+        : "embeds objects of any kind: it reads them in the manager's process."
   throw new MusterError(managerErrors.IsolationRefused, `Operator ${name} ${what} Set isolation: inline for it.`)
 }
 
-function describeWebhook({ for: kind, validate, mutate, ...rest }: Webhook): WebhookDescription {
+function describeWebhook({ for: kind, validate, mutate, access: _access, ...rest }: Webhook): WebhookDescription {
   return { ...rest, for: describeResource(kind), validate: validate !== undefined, mutate: mutate !== undefined }
 }
 
