@@ -86,9 +86,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
 
   const listMachines = async (pool?: string): Promise<readonly Named<Machine>[]> => {
     const { items } = await client.list(api.machine, { namespace: machineNamespace })
-    return (items).filter(
-      ({ metadata }) => pool === undefined || metadata.labels?.['pool'] === pool,
-    )
+    return items.filter(({ metadata }) => pool === undefined || metadata.labels?.['pool'] === pool)
   }
 
   const make = async ({ metadata, spec }: Named<MachineOwner>): Promise<void> => {
@@ -116,6 +114,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
         kind: 'Node',
         metadata: { name, labels: { 'kubernetes.io/hostname': name, ...spec?.template?.spec?.metadata?.labels } },
         spec: { taints: [...(spec?.template?.spec?.taints ?? [])] },
+        status: { capacity: { cpu: '4', memory: '16Gi', pods: '110' } },
       })
       const allocatable = { cpu: '4', memory: '16Gi', pods: '110' }
       await client.patch(Node, { name }, { status: { allocatable } }, { type: 'merge', subresource: 'status' })
@@ -164,7 +163,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
     },
     async replicas(name) {
       const { items } = await client.list(api.owner, { namespace: machineNamespace })
-      return (items).find(({ metadata }) => metadata.name === name)?.spec?.replicas
+      return items.find(({ metadata }) => metadata.name === name)?.spec?.replicas
     },
     machines: listMachines,
     async step() {

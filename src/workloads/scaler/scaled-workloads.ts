@@ -31,9 +31,7 @@ import {
   workloadLabel,
 } from './pool-record.ts'
 import { managedPattern } from './scaled-pools.ts'
-
-/** Whether machines are being added, or were: on AppWrappers that wait for nodes. */
-export const nodesCondition = 'NodesRequested'
+import { nodesCondition, notWaiting } from './waiting-workload.ts'
 
 const successful: ReadonlySet<ScaleReason> = new Set(['ScalingOut', 'NodesReady', 'SharesNodes'])
 
@@ -72,7 +70,7 @@ export const scaledWorkloadController: ScalerController<AppWrapperObject> = defi
     }
     if (!findCondition(cr.status?.conditions, nodesCondition)) return undefined
     const message = 'It does not wait for nodes.'
-    return { conditions: [{ type: nodesCondition, status: 'False', reason: 'NotWaiting', message }] }
+    return { conditions: [{ type: nodesCondition, status: 'False', reason: notWaiting, message }] }
   },
 })
 

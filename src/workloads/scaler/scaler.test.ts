@@ -121,6 +121,26 @@ describe('scale-out', () => {
   })
 })
 
+describe('while the queue does not say what is short', () => {
+  it('what an AppWrapper waited for stands, until it waits for something else', async () => {
+    environment = await openScaler()
+    await environment.machines.createPool('gpu', 'g4dn.xlarge')
+    await environment.submit('train', 'g4dn.xlarge', 1)
+    await environment.say('train', 'Suspended', 'False', 'BackingOff')
+    await environment.rest()
+    expect(await environment.machines.replicas('gpu')).toBe(0)
+    await environment.lacks('train')
+    await environment.rest()
+    await environment.say('train', 'Suspended', 'False', 'BackingOff')
+    await environment.rest(120_000)
+    expect(await environment.machines.replicas('gpu')).toBe(1)
+    expect(await environment.conditionOf('train')).toMatchObject({ reason: 'NodesReady' })
+    await environment.say('train', 'Suspended', 'False', 'InsufficientQuota')
+    await environment.rest(70_000)
+    expect(await environment.machines.replicas('gpu')).toBe(0)
+  })
+})
+
 describe('machines that were added', () => {
   it('scenario 31: are handed over to the next AppWrapper of the same types, and no machine is deleted', async () => {
     environment = await openScaler()

@@ -6,8 +6,20 @@ import { ownManager } from '../appwrapper/labels.ts'
 import { demandIn, podSetsIn } from '../appwrapper/wrapped-pods.ts'
 import { instanceDemand, orderedInstanceLabel, type ScaledWorkload } from '../core/node-demand.ts'
 
+/** Whether machines are being added, or were: on AppWrappers that wait for nodes. */
+export const nodesCondition = 'NodesRequested'
+export const notWaiting = 'NotWaiting'
+
 /** Why it waits: the condition QuotaReserved is False for this reason. Never for lack of quota. */
 const lackOfNodes: ReadonlySet<string> = new Set(['InsufficientNodes', 'InsufficientNodesTogether'])
+/** It waits for something that nodes do not change. */
+const otherReasons: ReadonlySet<string> = new Set([
+  'Held',
+  'InsufficientQuota',
+  'NoFlavor',
+  'QueueStopped',
+  'UnknownQueue',
+])
 const ended: ReadonlySet<string> = new Set(['Succeeded', 'Failed'])
 
 /** Undefined for one that has ended, is being deleted, or is managed elsewhere: it needs no nodes. */
@@ -23,7 +35,7 @@ export function scaledWorkload(
   if (isElsewhere || metadata.deletionTimestamp !== undefined || ended.has(status?.phase ?? '')) return undefined
   const reserved = findCondition(status?.conditions, 'QuotaReserved')
   const isRunning = reserved?.status === 'True'
-  const isWaiting = reserved?.status === 'False' && lackOfNodes.has(reserved.reason)
+  const isWaiting = reserved?.status === 'False' && spec.suspend !== true && lacksNodes(reserved.reason, status)
   const named = known ? undefined : instanceDemand(labels[orderedInstanceLabel], replicasOf(cr))
   return {
     id: uid,
@@ -36,6 +48,16 @@ export function scaledWorkload(
     instances: known?.instances ?? named ?? (infers ? 'inferred' : new Map()),
     isSettled: findCondition(status?.conditions, 'PodsReady')?.status === 'True',
   }
+}
+
+/**
+ * While it backs off or is next, the queue does not say what it lacks: then it is what it was before, of which the scaler's own
+ * condition is the record.
+ */
+function lacksNodes(reason: string, status: AppWrapperObject['status']): boolean {
+  if (lackOfNodes.has(reason)) return true
+  const requested = findCondition(status?.conditions, nodesCondition)
+  return !otherReasons.has(reason) && requested !== undefined && requested.reason !== notWaiting
 }
 
 /** Of each pod set, in order; declared pods are pod sets of their own. */
