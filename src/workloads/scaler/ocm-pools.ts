@@ -216,7 +216,7 @@ function objectIn(answer: HttpAnswer, what: string): JsonObject {
     throw unexpected(what, 'no JSON')
   }
   if (!isJsonObject(value)) throw unexpected(what, 'no object')
-  return value as JsonObject
+  return value
 }
 
 function unexpected(what: string, problem: string): OperatorError {
