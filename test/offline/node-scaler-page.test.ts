@@ -101,5 +101,5 @@ describe('docs/node-scaler.md', () => {
 function cellOf(value: unknown): string {
   if (value === undefined) return '–'
   if (typeof value === 'object') return ''
-  return typeof value === 'number' ? String(value) : `\`${String(value)}\``
+  return typeof value === 'number' ? String(value) : `\`${JSON.stringify(value).replaceAll('"', '')}\``
 }
