@@ -129,6 +129,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'config.ts',
     'coordinator',
     'plan.ts',
+    'edits.ts',
     'dependent',
     'embedded',
     'ledger.ts',
@@ -168,7 +169,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
     'bundled',
   ],
   simulate: ['errors.ts', 'environment', 'scorecard', 'declarative', 'faults'],
-  workloads: ['errors.ts', 'core', 'replay', 'quota', 'configuration', 'appwrapper', 'forecast'],
+  workloads: ['errors.ts', 'core', 'replay', 'quota', 'configuration', 'appwrapper', 'scaler', 'forecast'],
   cli: [
     'errors.ts',
     'error-table.ts',

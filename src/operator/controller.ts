@@ -6,6 +6,7 @@ import type { ConditionUpdate } from '../kube/meta/condition.ts'
 import type { ConfigSource, NeedsConfig } from './config.ts'
 import type { Coordinator } from './coordinator/coordinator.ts'
 import type { Decisions } from './coordinator/decisions.ts'
+import type { Edits } from './edits.ts'
 import { operatorErrors } from './errors.ts'
 import { MusterError } from '../kube/muster-error.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
@@ -17,6 +18,7 @@ import {
   checkVersions,
   describeInput,
   describeSelection,
+  editVerbs,
   type ExactName,
   type Input,
   inputOf,
@@ -124,6 +126,13 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
    * kind that is narrowed here may write nothing else of that kind.
    */
   readonly writes?: readonly (TypedResource | DeclaredOutput)[]
+  /** Writes to objects that belong to others. */
+  readonly edits?: Edits<LiveContext<CR, Config>>
+  /**
+   * The kind belongs to another operator, or to Kubernetes: its status is not this controller's. Neither the standard conditions
+   * nor `observedGeneration` are written; `status` may report conditions of types that no one else reports. @default false
+   */
+  readonly foreign?: boolean
   /** Objects that are data: of kinds that are known only when the reconcile runs. */
   readonly embeds?: Embedding<CR, Config>
   /** Slow work whose results it asks for with `context.result`. */
@@ -199,6 +208,8 @@ const controllerOptionNames: OptionNames<ControllerOptions<KubeObject>> = {
   reads: true,
   writes: true,
   embeds: true,
+  edits: true,
+  foreign: true,
   tasks: true,
   coordinators: true,
   check: true,
@@ -233,10 +244,10 @@ export function defineController<CR extends KubeObject, Config = unknown>(
       `${place} has both dependents and reconcile(). Use one of them.`,
     )
   }
-  const declaredOutputs = outputsOf(dependents, writes)
+  const declaredOutputs = uniqueInputs([...outputsOf(dependents, writes), ...(options.edits?.kinds ?? [])])
   checkShared(dependents, declaredOutputs, place)
   const watched = declaredOutputs
-    .filter((output) => isWatchedAsDeclared(output, dependents))
+    .filter((output) => !editVerbs(output) && isWatchedAsDeclared(output, dependents))
     .map((output) => (isShared(output, dependents) ? withManagedFields(output) : output))
   const declaredInputs = uniqueInputs([own, ...watched, ...reads.flatMap((each) => chainOf(inputOf(each)))])
   checkVersions([...declaredInputs, ...declaredOutputs], place)
@@ -269,7 +280,7 @@ export function defineController<CR extends KubeObject, Config = unknown>(
 export function forOperator(controller: Controller, operator: string): Controller {
   const { declaredInputs, declaredOutputs, dependents } = controller
   const managed = declaredOutputs
-    .filter((output) => !isWatchedAsDeclared(output, dependents))
+    .filter((output) => !editVerbs(output) && !isWatchedAsDeclared(output, dependents))
     .map(({ resource }) => labelled(resource, { labels: { [managedByLabel]: operator } }))
   return { ...controller, declaredInputs: uniqueInputs([...declaredInputs, ...managed]) }
 }

@@ -49,6 +49,7 @@ export {
   type StepOverride,
   type DesiredChild,
 } from './controller.ts'
+export { type Edit, edited, type Edits } from './edits.ts'
 export type {
   EmbeddedObject,
   EmbeddedPhase,
@@ -81,6 +82,8 @@ export {
   labelled,
   type LabelSelected,
   type DeclaredOutput,
+  type EditedKind,
+  type EditVerb,
   type Reference,
   referenced,
   type ReferenceOptions,

@@ -3,6 +3,7 @@
  * outputs, carried out on a cluster or written to a directory. It comes in waves: the mutations of one wave may be
  * carried out in any order or concurrently, and the next wave is planned with their outcomes.
  */
+import type { JsonObject } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { ObjectName } from './view/view.ts'
@@ -59,7 +60,10 @@ export interface SetFinalizers extends Target {
   readonly why: 'added' | 'removed'
 }
 
-/** Labels and annotations of an object that is let go, or taken back: nothing else of it changes. */
+/**
+ * Labels and annotations of an object that is let go, or taken back, or that belongs to others; of the latter fields of its `spec`,
+ * too. Nothing else of it changes.
+ */
 export interface SetMarks extends Target {
   readonly verb: 'marks'
   readonly name: ObjectName
@@ -69,7 +73,9 @@ export interface SetMarks extends Target {
   /** `null` removes one. */
   readonly labels: Readonly<Record<string, string | null>>
   readonly annotations: Readonly<Record<string, string | null>>
-  readonly why: 'released' | 'retaken'
+  /** Merged over the live one. */
+  readonly spec?: JsonObject
+  readonly why: 'released' | 'retaken' | 'edited'
 }
 
 export interface WriteStatus extends Target {

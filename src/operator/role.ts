@@ -10,7 +10,7 @@
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ObjectMeta } from '../kube/object.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
-import { describeSelection, type Input } from './view/input.ts'
+import { describeSelection, editVerbs, type Input } from './view/input.ts'
 import type { Operator } from './operator.ts'
 
 const watching = ['list', 'watch'] as const
@@ -51,12 +51,18 @@ export function roleOf(operator: Operator): ClusterRole {
   }
   for (const output of declaredOutputs) {
     const names = output.select === 'name' ? [output.name] : undefined
+    const verbs = editVerbs(output)
+    if (verbs) {
+      // A create-only apply is a patch; what is in its way is read.
+      grant(output.resource, verbs.includes('create') ? [...new Set([...verbs, 'get', 'patch'])] : verbs)
+      continue
+    }
     // `get`: an object of another owner is not watched, and is read when it is in the way.
     grant(output.resource, ['create', 'delete', 'get', 'patch'], names)
   }
   for (const { kind, own, finalizes, dependents, options } of controllers) {
     const names = own.select === 'name' ? [own.name] : undefined
-    grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'], names)
+    if (!options.foreign || options.status) grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'], names)
     // Objects of `reconcile` may be tied to their CR by an owner reference or by a label.
     const makesMore = options.reconcile !== undefined || (options.writes?.length ?? 0) > 0
     if (finalizes || makesMore) grant(kind, ['patch'], names)

@@ -1,5 +1,5 @@
 /** The status of a CR: the author's report and what follows from the ledger, written only when it has changed. */
-import { type Condition, findCondition } from '../kube/meta/condition.ts'
+import { type Condition, type ConditionUpdate, findCondition } from '../kube/meta/condition.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import { asJson } from '../kube/json-object.ts'
 import { formatApiVersion } from '../kube/kind.ts'
@@ -16,6 +16,8 @@ import type { TypedResource } from '../kube/typed-resource.ts'
 interface StatusInput<CR extends KubeObject> {
   readonly kind: TypedResource<CR>
   readonly cr: CR
+  /** The status is another controller's: only reported conditions are written. */
+  readonly isForeign: boolean
   /** Absent when the reconcile failed before the report: then the live report is kept. */
   readonly report: StatusReport<CR> | undefined
   /** Whether the author reports a status: if not, all but the conditions belongs to other writers. */
@@ -37,6 +39,7 @@ interface PendingStatus {
 export function statusWrite<CR extends KubeObject>({
   kind,
   cr,
+  isForeign,
   report,
   reports,
   life,
@@ -44,6 +47,7 @@ export function statusWrite<CR extends KubeObject>({
   settled,
 }: StatusInput<CR>): PendingStatus | undefined {
   const live = liveStatus(cr)
+  if (isForeign) return foreignStatus(kind, cr, report?.conditions ?? [], ledger)
   const { conditions: reported = [], ...fields } = report ?? (reports ? keptFields(live) : {})
   const { generation: observedGeneration } = ledger
   const before = live['conditions'] as readonly Condition[] | undefined
@@ -84,6 +88,26 @@ export function statusWrite<CR extends KubeObject>({
     status,
   } as UntypedObject
   return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash, fields: changedFields }
+}
+
+/** Conditions beside those of the controller that the kind belongs to. One that is no longer reported stays as it is. */
+function foreignStatus<CR extends KubeObject>(
+  kind: TypedResource<CR>,
+  cr: CR,
+  reported: readonly Omit<ConditionUpdate, 'observedGeneration'>[],
+  { startedAt }: Ledger,
+): PendingStatus | undefined {
+  if (reported.length === 0) return undefined
+  const before = liveStatus(cr)['conditions'] as readonly Condition[] | undefined
+  // Without observedGeneration, which conditions of some kinds do not have.
+  const conditions = statedConditions(before, reported, startedAt)
+  const status = asJson({ conditions })
+  const fields = differences({ status: liveStatus(cr) }, { status }, typingOf(kind))
+  if (fields.length === 0) return undefined
+  const { name = '', namespace, uid } = cr.metadata
+  const metadata = { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) }
+  const object = { apiVersion: formatApiVersion(kind), kind: kind.kind, metadata, status } as UntypedObject
+  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash: desiredHash(status), fields }
 }
 
 function liveStatus(cr: KubeObject): JsonObject {

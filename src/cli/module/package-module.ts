@@ -6,6 +6,7 @@ import { loadModule, operatorOfModule } from '../../manager/loading/module.ts'
 import { resolvePackage } from '../../manager/loading/package.ts'
 import { facadeNames } from '../../platform/facade/facade-names.ts'
 import { platformName } from '../../platform/installation/holder.ts'
+import { scalerName } from '../../workloads/configuration/instascale-section.ts'
 import { workloadsName } from '../../workloads/configuration/workloads-config.ts'
 
 /** What the names of Muster's own parts begin with. */
@@ -33,6 +34,7 @@ const builtIn: Readonly<Record<string, string>> = {
   'platform/kyma': facadeNames.kyma,
   'platform/open-data-hub': facadeNames.openDataHub,
   workloads: workloadsName,
+  'workloads/instascale': scalerName,
 }
 
 /** Sources in a checkout; built in a package. */

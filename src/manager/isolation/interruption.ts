@@ -34,9 +34,10 @@ export async function interrupted(
     failure,
     ...(requeueAfterMs !== undefined && { requeueAfterMs }),
   }
-  const { kind, reports } = controller
+  const { kind, reports, options } = controller
+  const isForeign = options.foreign === true
   const settled = memory.settled.get('status')
-  const status = statusWrite({ kind, cr, report: undefined, reports, life: undefined, ledger, settled })
+  const status = statusWrite({ kind, cr, isForeign, report: undefined, reports, life: undefined, ledger, settled })
   // A failed status write is ignored: the next attempt writes it again.
   if (status) await execute([status.write]).catch(() => undefined)
   return { ledger, memory: { ...memory, failures } }

@@ -6,8 +6,10 @@
 import { applyObject } from '../../kube/apply/apply.ts'
 import { formatTime } from '../../kube/units/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
+import { asJson } from '../../kube/json-object.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { applyMergePatch } from '../../kube/patch/merge-patch.ts'
 import { typingOf } from '../../operator/dependent/desired.ts'
 import { type Mutation, mutationName } from '../../operator/plan.ts'
 
@@ -46,7 +48,8 @@ export function assume(
       labels: changed(labels, mutation.labels),
       annotations: changed(annotations, mutation.annotations),
     }
-    return stamped(live, { ...live, metadata })
+    const spec = mutation.spec && { spec: applyMergePatch(asJson(live)['spec'], mutation.spec) }
+    return stamped(live, { ...live, metadata, ...spec })
   }
   const { schema, definitions } = typingOf(mutation.resource)
   const after = applyObject<UntypedObject>({

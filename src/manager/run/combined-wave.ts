@@ -68,7 +68,11 @@ function together(a: Mutation, b: Mutation): Mutation | readonly string[] {
     return a.uid === b.uid && equalJson(a.finalizers, b.finalizers) ? a : ['metadata.finalizers']
   }
   if (a.verb === 'marks' && b.verb === 'marks') {
-    const isSame = a.uid === b.uid && equalJson(a.labels, b.labels) && equalJson(a.annotations, b.annotations)
+    const isSame =
+      a.uid === b.uid &&
+      equalJson(a.labels, b.labels) &&
+      equalJson(a.annotations, b.annotations) &&
+      equalJson(a.spec, b.spec)
     return isSame ? a : ['metadata']
   }
   // One applies the object, the other deletes it.

@@ -25,7 +25,7 @@ import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { mayWrite } from '../../operator/view/coverage.ts'
 import { kindText } from '../../operator/dependent/entry.ts'
-import { describeInput, inputOf, type DeclaredOutput } from '../../operator/view/input.ts'
+import { describeInput, type EditVerb, inputOf, type DeclaredOutput } from '../../operator/view/input.ts'
 import { type Mutation, mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
 import { combine, type Combined, targetOf } from './combined-wave.ts'
 import type { WrittenObject } from '../findings/finding.ts'
@@ -98,7 +98,7 @@ export function createExecutor(options: ExecutorOptions): Execute {
         mutation.verb === 'marks' ||
         mutation.object.metadata.labels?.[embedded] !== undefined
       )
-    return mayWrite(declared, mutation.resource, mutationName(mutation))
+    return mayWrite(declared, mutation.resource, mutationName(mutation), editVerbOf(mutation))
   }
 
   const send = async (mutation: Mutation): Promise<UntypedObject | undefined> => {
@@ -128,8 +128,8 @@ export function createExecutor(options: ExecutorOptions): Execute {
         return isReleased(answer) ? undefined : answer
       }
       case 'marks': {
-        const { uid, resourceVersion, labels, annotations } = mutation
-        const patch = { metadata: { uid, resourceVersion, labels, annotations } }
+        const { uid, resourceVersion, labels, annotations, spec } = mutation
+        const patch = { metadata: { uid, resourceVersion, labels, annotations }, ...(spec && { spec }) }
         const patching: PatchOptions = { type: 'merge', fieldManager, ...identityOf(mutation), ...limits }
         const answer = await writer.patch(resource, mutation.name, patch, patching)
         return answer
@@ -236,6 +236,12 @@ export function createExecutor(options: ExecutorOptions): Execute {
 
 function isCreation(mutation: Mutation): boolean {
   return mutation.verb === 'apply' && mutation.why === 'missing'
+}
+
+/** What must be allowed if the object belongs to others. */
+function editVerbOf(mutation: Mutation): EditVerb {
+  if (mutation.verb === 'delete') return 'delete'
+  return isCreation(mutation) ? 'create' : 'patch'
 }
 
 function isEnding(mutation: Mutation): boolean {

@@ -46,10 +46,11 @@ export function takeReport(run: ReconcileRun, reported: ReconcileRun['report']):
 
 export async function* writeStatus(run: ReconcileRun): Waves {
   const { cr, life, journal, settled } = run
-  const { kind, reports } = run.situation.controller
+  const { kind, reports, options } = run.situation.controller
   const pending = statusWrite({
     kind,
     cr,
+    isForeign: options.foreign === true,
     report: run.report,
     reports,
     life,

@@ -12,6 +12,7 @@ import { isAuthFailure } from '../failure.ts'
 import type { Operation } from '../ledger.ts'
 import type { Apply, MutationOutcome } from '../plan.ts'
 import type { Details } from './journal.ts'
+import { carryOutEdits } from './edit-updater.ts'
 import { updateEmbedded } from './embedded-updater.ts'
 import { actOnLife, isEnding } from './life.ts'
 import { pruneDependents } from './pruning.ts'
@@ -34,6 +35,7 @@ export async function* updateDependents(run: ReconcileRun): Waves {
   for (const entry of run.entries) noteWaiting(run, entry)
   yield* pruneDependents(run)
   if (!run.journal.failure) yield* updateEmbedded(run)
+  if (!run.journal.failure) yield* carryOutEdits(run)
   await actOnLife(run)
 }
 

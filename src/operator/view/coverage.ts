@@ -7,7 +7,7 @@
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { type LabelSelector, matchLabels } from '../../kube/selector/selector.ts'
-import { describeInput, type Input, type DeclaredOutput, type Reference } from './input.ts'
+import { type DeclaredOutput, describeInput, type EditVerb, editVerbs, type Input, type Reference } from './input.ts'
 import { createProjection, joinFields, type Projection } from './projection.ts'
 import type { References } from './references.ts'
 import type { ObjectName } from './view.ts'
@@ -109,10 +109,20 @@ export function maySelect(input: Input, { name, namespace }: ObjectName, referen
   }
 }
 
-/** Whether an object of this name may be written. */
-export function mayWrite(outputs: readonly DeclaredOutput[], resource: Resource, name: ObjectName): boolean {
+/** Whether an object of this name may be written; in this way, if it belongs to others. */
+export function mayWrite(
+  outputs: readonly DeclaredOutput[],
+  resource: Resource,
+  name: ObjectName,
+  verb?: EditVerb,
+): boolean {
   const kind = formatResource(resource)
-  return outputs.some((output) => formatResource(output.resource) === kind && maySelect(output, name, noReferences))
+  return outputs.some(
+    (output) =>
+      formatResource(output.resource) === kind &&
+      (verb === undefined || (editVerbs(output)?.includes(verb) ?? true)) &&
+      maySelect(output, name, noReferences),
+  )
 }
 
 /** Of inputs and outputs without references, or of those alone. */

@@ -90,10 +90,23 @@ export type Input<T extends KubeObject = KubeObject> = InputFields &
 /** An input that selects whole objects. */
 export type Unprojected<I> = I & { readonly fields?: undefined }
 
+/** What may be done to an object that belongs to others. */
+export type EditVerb = 'create' | 'patch' | 'delete'
+
+/** Objects of a kind that belong to others: see `edits.ts`. */
+export interface EditedKind<T extends KubeObject = KubeObject> extends WholeKind<T> {
+  readonly verbs: readonly EditVerb[]
+}
+
 /** What an operator may write: no label selectors and references, whose objects are not known in advance. */
 export type DeclaredOutput<T extends KubeObject = KubeObject> = Unprojected<
-  WholeKind<T> | ExactName<T> | GeneratedName<T>
+  WholeKind<T> | EditedKind<T> | ExactName<T> | GeneratedName<T>
 >
+
+/** An output that is only edited: undefined for objects of the operator's own. */
+export function editVerbs(output: Input): readonly EditVerb[] | undefined {
+  return 'verbs' in output ? (output as EditedKind).verbs : undefined
+}
 
 export function whole<T extends KubeObject>(resource: TypedResource<T>): WholeKind<T> {
   return { select: 'kind', resource }
@@ -225,8 +238,10 @@ export function describeSelection(input: Input): string {
   const kind = formatResource(input.resource)
   const { namespaced } = input.resource
   switch (input.select) {
-    case 'kind':
-      return kind
+    case 'kind': {
+      const verbs = editVerbs(input)
+      return verbs ? `${kind} (${verbs.join(', ')})` : kind
+    }
     case 'name':
       return `${kind} ${input.namespace === undefined ? input.name : `${input.namespace}/${input.name}`}`
     case 'prefix':

@@ -55,7 +55,7 @@ describe('the ConfigMap of the CodeFlare operator', () => {
     const { configuration } = await opened({ 'any.yaml': 'instascale: { enabled: true }' })
     expect(configOf(configuration)).toEqual({
       ...workloadsConfig.read({}),
-      instascale: { enabled: true, maxScaleoutAllowed: 3, machineSetsStrategy: 'reuse' },
+      instascale: { ...workloadsConfig.read({}).instascale, enabled: true },
     })
   })
 
