@@ -216,7 +216,10 @@ function considerAll(state: QueueState, pass: Pass): void {
   for (const [queue, classes] of byQueue) {
     const isStrict = policiesOf(quota, queue).strategy === 'StrictFIFO'
     const considered: WorkloadClass[] = []
+    const claimants = isStrict ? [...claims.all()].filter(({ waiting }) => waiting.workload.queue === queue) : []
     for (const home of classes) {
+      // Room is kept for the first one of a strict queue: that is no reason to pass it.
+      if (claimants.some(({ waiting }) => compareOrder(waiting, home.members[0]!, pass.now) < 0)) continue
       if (fits(state, home)) {
         considered.push(home)
         continue

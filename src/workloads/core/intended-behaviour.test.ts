@@ -90,6 +90,32 @@ describe('one that does not fit', () => {
     expect(queue.explain('small', 3)).toEqual({ kind: 'BehindHead', head: 'big' })
   })
 
+  it('is not passed in a strict queue while others leave for it, either', () => {
+    const policies = { strategy: 'StrictFIFO', withinQueue: 'LowerPriority' } as const
+    const { queue, started } = setUp([{ name: 'gold', limits: cpu(6), policies }])
+    queue.restore(workload('a', 1, { startedAt: 0 }))
+    queue.restore(workload('b', 2, { startedAt: 1 }))
+    queue.add(workload('head', 4, { priority: 1 }))
+    expect(queue.decide(2).evictions.map(({ id }) => id)).toEqual(['b'])
+    queue.add(workload('small', 1))
+    expect(started(3)).toEqual([])
+    expect(queue.explain('small', 3)).toEqual({ kind: 'BehindHead', head: 'head' })
+    queue.remove('b')
+    expect(started(4)).toEqual(['head', 'small'])
+  })
+
+  it('has its victims leave for it alone, also over a restart', () => {
+    const policies = { withinQueue: 'LowerPriority' } as const
+    const { queue, started } = setUp([{ name: 'gold', limits: cpu(4), policies }])
+    queue.restore(workload('victim', 3, { startedAt: 0 }), { leaving: { reason: 'Preempted', by: 'head' } })
+    queue.add(workload('small', 1, { since: 1 }))
+    queue.add(workload('head', 4, { priority: 1 }))
+    expect(queue.decide(2)).toMatchObject({ starts: [], evictions: [] })
+    expect(queue.explain('head', 2)).toEqual({ kind: 'Preempting', victims: 1 })
+    queue.remove('victim')
+    expect(started(3)).toEqual(['head'])
+  })
+
   it('is not considered before its time, nor while it is held', () => {
     const { queue, started } = setUp(gold)
     queue.add(workload('later', 1, { notBefore: 50 }))
