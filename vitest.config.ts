@@ -33,8 +33,12 @@ const config: ViteUserConfig = defineConfig({
       : // One more than there are cores, because some tests wait. The timeouts allow for a busy machine.
         { maxWorkers: availableParallelism() + 1, testTimeout: 30_000, hookTimeout: 60_000 }),
     setupFiles: ['test/seed.ts'],
-    // Programs that tests start find compiled code where the command line keeps it, whatever their temporary folder.
-    env: { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(tmpdir(), 'node-compile-cache') },
+    env: {
+      // Programs that tests start find compiled code where the command line keeps it, whatever their temporary folder.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(tmpdir(), 'node-compile-cache'),
+      // The compiler of projects is a Go program that ends before memory is short.
+      GOGC: process.env['GOGC'] ?? '400',
+    },
     provide: { seed },
     pool: 'threads',
     isolate: false,

@@ -8,6 +8,7 @@ import { createNodeTable } from '../../src/workloads/core/node-table.ts'
 import { makePodShape, type PodShape } from '../../src/workloads/core/pod-shape.ts'
 import { createQuotaTree } from '../../src/workloads/core/quota-tree.ts'
 import { replay } from '../../src/workloads/replay/replay.ts'
+import { scaleSuites, scaleTrace } from '../../src/workloads/replay/scale-trace.ts'
 import { readTrace } from '../../src/workloads/replay/trace.ts'
 import { type BenchReport, type Figure, figure, median } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
@@ -94,72 +95,42 @@ function shapeOf(index: number): PodShape {
   )
 }
 
-/** The generators of Kueue's performance tests: for each queue so many of each class, one after the other. */
-const suites = {
-  baseline: {
-    cohorts: 5,
-    queues: 6,
-    classes: [
-      { class: 'small', cpu: 1, duration: '200ms', priority: 50, count: 350, every: '100ms' },
-      { class: 'medium', cpu: 5, duration: '500ms', priority: 100, count: 100, every: '500ms' },
-      { class: 'large', cpu: 20, duration: '1s', priority: 200, count: 50, every: '1200ms' },
-    ],
-  },
-  'large-scale': {
-    cohorts: 10,
-    queues: 100,
-    classes: [
-      { class: 'small', cpu: 1, duration: '150ms', priority: 50, count: 35, every: '60ms' },
-      { class: 'medium', cpu: 5, duration: '350ms', priority: 100, count: 11, every: '300ms' },
-      { class: 'large', cpu: 20, duration: '700ms', priority: 200, count: 4, every: '700ms' },
-    ],
-  },
-} as const
-
-/** Decisions only: no API server, and no time that a controller takes. What remains is the work itself. */
-function measureReplay(suite: keyof typeof suites, share: number, log: (line: string) => void): readonly Figure[] {
-  const { cohorts, queues, classes } = suites[suite]
-  const trace = readTrace({
-    queues: Array.from({ length: cohorts }, (_, cohort) => [
-      { name: `cohort-${cohort}` },
-      ...Array.from({ length: queues }, (__, index) => ({
-        name: `${cohort}-${index}`,
-        parent: `cohort-${cohort}`,
-        quota: { cpu: { nominal: 20, borrowing: 100 } },
-      })),
-    ]).flat(),
-    workloads: Array.from({ length: cohorts * queues }, (_, index) =>
-      classes.map(({ cpu, count, class: name, duration, priority, every }) => ({
-        class: name,
-        duration,
-        priority,
-        every,
-        count: Math.ceil(count / share),
-        queue: `${Math.floor(index / queues)}-${index % queues}`,
-        pods: [{ requests: { cpu } }],
-      })),
-    ).flat(),
-  })
+/**
+ * Decisions only: no API server, no objects, and no time that a controller takes. So the waits are a bound of what the queue adds, and
+ * their ratio to what is published for a whole control plane in real time is no comparison of the two.
+ */
+function measureReplay(suite: keyof typeof scaleSuites, share: number, log: (line: string) => void): readonly Figure[] {
+  const { published } = scaleSuites[suite]
+  const trace = readTrace(scaleTrace(suite, share))
   const before = process.cpuUsage()
   const report = replay(trace)
   const { user, system } = process.cpuUsage(before)
+  const usage = report.usage.get('cpu') ?? 0
   const waits = report.classes.map((one) => `${one.class} ${(one.averageWaitMs / 1000).toFixed(1)} s`).join(', ')
-  const used = ((report.usage.get('cpu') ?? 0) * 100).toFixed(0)
-  log(`${suite}: ${report.admitted} workloads, ${used} % in use; average waits: ${waits}`)
-  const work = report.durationMs * (report.usage.get('cpu') ?? 0)
+  log(
+    `${suite}: ${report.admitted} starts, ${report.evicted} evictions, ${(usage * 100).toFixed(0)} % in use; average waits: ${waits}`,
+  )
+  const work = (report.durationMs / 1000) * usage
   return [
-    figure(
-      'workloads',
-      `${suite}, the queue alone: virtual s`,
-      report.durationMs / 1000,
-      work / 1000,
-      'the work at full quota',
-      {
-        relation: '<=',
-        limit: 1.1,
-      },
+    figure('workloads', `${suite}, virtual: s`, report.durationMs / 1000, work, 'the work at full quota', {
+      relation: '<=',
+      limit: 1.1,
+    }),
+    figure('workloads', `${suite}, virtual: share in use`, usage, published.usage, 'published, real time', {
+      relation: '>=',
+      limit: 1.5,
+    }),
+    ...report.classes.map((one) =>
+      figure(
+        'workloads',
+        `${suite}, virtual: ${one.class} waits, s`,
+        one.averageWaitMs / 1000,
+        published.waitSeconds[one.class]!,
+        'published, real time',
+        { relation: '<=', limit: 1 / 3 },
+      ),
     ),
-    figure('workloads', `${suite}, the queue alone: processor s`, (user + system) / 1e6, 60, 'limit of the operator', {
+    figure('workloads', `${suite}, virtual: processor s`, (user + system) / 1e6, 60, 'limit of the operator', {
       relation: '<=',
       limit: 1,
     }),

@@ -1,10 +1,10 @@
 /**
- * From nothing to an operated cluster, as the documents say: a project is made, its chart installs a manager, whose image runs as
- * the service account of the chart; its metrics feed the dashboard; a mistake in its configuration is found; it is upgraded and
+ * From nothing to an operated cluster, as the documents say: a project is made, its operator is that of a page of the handbook, its
+ * chart installs a manager, whose image runs as the service account of the chart; its metrics feed the dashboard; a mistake in its configuration is found; it is upgraded and
  * uninstalled, and nothing stays. On the embedded server in `npm test`; on a real one, with Helm, in `npm run test:real`.
  */
 import { execFile } from 'node:child_process'
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
@@ -24,10 +24,10 @@ import { createWaiters, openProcessEnvironment } from './process-environment.ts'
 
 const isReal = Boolean(process.env['MUSTER_TEST_REAL'])
 const suffix = `s${Math.floor(performance.timeOrigin).toString(36)}`
-const name = `shop-${suffix}`
+const name = `book-${suffix}`
 const namespace = `${name}-system`
 const group = `${suffix}.example.com`
-const shops: Resource = { group, version: 'v1alpha1', kind: 'Shop', plural: 'shops', namespaced: true }
+const guestbooks: Resource = { group, version: 'v1', kind: 'Guestbook', plural: 'guestbooks', namespaced: true }
 
 const { notice, until } = createWaiters()
 
@@ -95,6 +95,17 @@ async function leftovers(admin: Client): Promise<readonly string[]> {
   return found
 }
 
+/** The operator of docs/operators/testing-unit.md. Its group is another one: the cluster may have other users. */
+async function writeHandbookOperator(project: string): Promise<void> {
+  const page = await readFile(new URL('../../docs/operators/testing-unit.md', import.meta.url), 'utf8')
+  const [, code = ''] = /^```ts guestbook\.ts\n([^]*?)^```$/m.exec(page) ?? []
+  expect(code).toContain("group: 'example.com'")
+  await rm(path.join(project, 'src'), { recursive: true })
+  await mkdir(path.join(project, 'src'))
+  await writeFile(path.join(project, 'src/guestbook.ts'), code.replace("group: 'example.com'", `group: '${group}'`))
+  await writeFile(path.join(project, 'muster.yaml'), 'operators:\n  guestbook: { from: ./src/guestbook.ts }\n')
+}
+
 it(
   'a project is installed, operated, upgraded and uninstalled by its documents',
   { timeout: 180_000 },
@@ -106,11 +117,10 @@ it(
     onTestFinished(() => environment.close())
     const { client: admin, kubeconfig } = environment
 
-    // An operator, written as muster init begins it.
+    // A project as muster init makes it, with the operator of a page instead of the template's.
     const project = path.join(folder, name)
     expect(await muster(folder, 'init', name, '--group', group, '--dir', name)).toMatchObject({ code: 0 })
-    const kind = path.join(project, 'src/kind.ts')
-    await writeFile(kind, (await readFile(kind, 'utf8')).replace(/kind: '\w+'/, "kind: 'Shop'"))
+    await writeHandbookOperator(project)
     await install(project)
     const generate = async (): Promise<void> => {
       expect(await muster(project, 'generate', 'deploy')).toMatchObject({ code: 0, stderr: '' })
@@ -134,9 +144,9 @@ it(
 
     // It works.
     const demo = { name: 'demo', namespace }
-    await admin.create(shops, {
-      apiVersion: `${group}/v1alpha1`,
-      kind: 'Shop',
+    await admin.create(guestbooks, {
+      apiVersion: `${group}/v1`,
+      kind: 'Guestbook',
       metadata: demo,
       spec: { replicas: 2 },
     })
@@ -153,7 +163,7 @@ it(
     expect(asked.size).toBeGreaterThan(10)
     expect([...asked].filter((family) => !families.has(family))).toEqual([])
     expect(scrape).toContain('muster_config_last_reload_successful 1')
-    expect(await one.exec('top', '--once')).toContain(name)
+    expect(await one.exec('top', '--once')).toMatch(/^guestbook /m)
 
     // A mistake in its configuration is found wherever an administrator looks.
     const configMap = { namespace, name }
@@ -194,7 +204,7 @@ it(
     await said(two, 'console: ')
     await one.stop()
     await said(two, 'leads')
-    await admin.patch(shops, demo, { spec: { replicas: 3 } }, { type: 'merge' })
+    await admin.patch(guestbooks, demo, { spec: { replicas: 3 } }, { type: 'merge' })
     await said(two, 'Reconciled')
     expect((await admin.get(Deployment, demo)).spec?.replicas).toBe(3)
     expect((await admin.get(Deployment, demo)).metadata.uid).toBe(made.metadata.uid)
@@ -205,7 +215,7 @@ it(
       expect(replica).not.toMatch(/rest_client_requests_total\{[^}]*code="40[13]"/)
     }
     await two.stop()
-    await admin.delete(shops, demo)
+    await admin.delete(guestbooks, demo)
     await admin.delete(Deployment, demo).catch(() => undefined)
     await release.uninstall()
     // A CRD is gone when its custom resources are.

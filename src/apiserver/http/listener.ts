@@ -48,8 +48,10 @@ export interface ServerListener {
   readonly ca: string
   /** Issues a client certificate: the common name is the user, the organizations are the groups. */
   clientCertificate(subject: CertificateSubject): Certificate
-  /** Loads the HTTP code, so that the first client need not wait for it. */
-  prepare(): Promise<void>
+  /** Loads the code of HTTP/1.1, most of which HTTP/2 shares, so that the first client need not wait for it. */
+  prepareHttp1(): Promise<void>
+  /** Loads the code of HTTP/2, which costs memory: for servers whose clients are sure to use it. */
+  prepareHttp2(): Promise<void>
   /** Ends watches, lets running requests finish, and cuts the remaining connections after a grace period. */
   close(): Promise<void>
 }
@@ -96,7 +98,8 @@ export async function startListener(api: ServedApi, options: ListenerOptions): P
   const { cert, key } = options.serving ?? issueServing(authority(), clock)
   // A client without a valid certificate may still have a token, so the handshake does not reject it.
   // `ca` is empty: otherwise Node would first load all root certificates. Client certificates are verified below.
-  const tls = { cert, key, ca: [], requestCert: true, rejectUnauthorized: false }
+  // `noDelay`: otherwise the first answer waits until the client has acknowledged the session tickets, which takes up to 40 ms.
+  const tls = { cert, key, ca: [], requestCert: true, rejectUnauthorized: false, noDelay: true }
   const server = checkingCertificate(() => createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }))
   const trust = options.clientTrust ?? authority()
   server.on('secureConnection', (socket) => {
@@ -126,7 +129,8 @@ export async function startListener(api: ServedApi, options: ListenerOptions): P
     url: `https://${shown}:${address.port}`,
     ca: options.serving?.cert ?? authority().cert,
     clientCertificate: (subject) => authority().issue({ ...subject, ...validity, purpose: 'client' }),
-    prepare: () => connections.prepare(),
+    prepareHttp1: () => connections.prepareHttp1(),
+    prepareHttp2: () => connections.prepareHttp2(),
     close: () => (closing ??= close()),
   }
 }
@@ -176,8 +180,7 @@ function listen(server: Server, host: string, port: number): void {
 /** Node's default. */
 const backlog = 511
 
-interface Connections {
-  prepare(): Promise<void>
+interface Connections extends Pick<ServerListener, 'prepareHttp1' | 'prepareHttp2'> {
   /** Closes each connection after its last running request. */
   drain(): void
   cut(): void
@@ -233,9 +236,11 @@ function trackConnections(server: Server, api: ServedApi, clock: Clock, bodies: 
   server.on('tlsClientError', (_error, socket) => socket.destroy())
 
   return {
-    async prepare() {
-      // HTTP/2 shares most of this code.
+    async prepareHttp1() {
       await (loaded.http1 ??= loadProtocol.http1(api, clock, bodies))
+    },
+    async prepareHttp2() {
+      await (loaded.h2 ??= loadProtocol.h2(api, clock, bodies))
     },
     drain() {
       isDraining = true

@@ -93,7 +93,7 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
       writeKubeconfig(kubeconfig, listener, token)
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
       // Clients take a moment to connect after that line; an error in the meantime is returned to them.
-      Promise.all([opened.server.wake(), listener.prepare()]).catch(() => undefined)
+      Promise.all([opened.server.wake(), listener.prepareHttp1()]).catch(() => undefined)
       await aborted(signal)
     } finally {
       await listener.close()

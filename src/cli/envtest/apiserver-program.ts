@@ -5,8 +5,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { issueServing, loopbackAuthority, startListener } from '../../apiserver/http/listener.ts'
-import type { ApiServer, ServedApi } from '../../apiserver/server/api-server.ts'
+import { issueServing, loopbackAuthority, type ServerListener, startListener } from '../../apiserver/http/listener.ts'
+import type { ApiServer } from '../../apiserver/server/api-server.ts'
 import { createWakingServer, type WakingServer } from '../../apiserver/server/lazy-start.ts'
 import type { ServerAccessOptions } from '../../apiserver/access/access.ts'
 import { aborted } from '../../clock/aborted.ts'
@@ -43,7 +43,7 @@ export async function serveApiServer(words: readonly string[], { signal, say, ou
       access,
     })
   })
-  const listener = await startListener(writingSoon(server), {
+  const listener = await startListener(server, {
     clock: systemClock,
     host: settings.host,
     port: settings.port,
@@ -51,38 +51,30 @@ export async function serveApiServer(words: readonly string[], { signal, say, ou
     clientTrust: trustOf(settings),
   })
   say(`Serving securely on ${listener.url.slice('https://'.length)}`)
-  // Callers ask for its health next.
-  Promise.all([server.wake(), listener.prepare()]).catch(() => undefined)
+  warmUp(server, listener).catch(() => undefined)
   await aborted(signal)
   await listener.close()
 }
 
 /**
- * Callers write as soon as the server is healthy. The code for that is loaded after the first answer, which it would delay: they ask
- * every 100 ms, and a server that misses one question is ready that much later.
+ * Loads what the first requests need while the caller sleeps. Callers ask for the health every 100 ms, then for a namespace, and
+ * then they write: each of them would wait for the code of its first use. The order is theirs. A connection that arrives meanwhile
+ * gets its turn between two steps.
  */
-function writingSoon(server: WakingServer<ApiServer>): ServedApi {
-  let isAnswered = false
-  const prepareWrites = (): void => {
-    server
-      .wake()
-      .then((awake) => awake.prepareWrites())
-      .catch(() => undefined)
-  }
-  const handleFirst: ServedApi['handle'] = async (...asked) => {
-    const answer = await server.handle(...asked)
-    if (!isAnswered) systemClock.after(prepareMs, prepareWrites)
-    isAnswered = true
-    return answer
-  }
-  return {
-    handle: (...asked) => (isAnswered ? server.handle(...asked) : handleFirst(...asked)),
-    endWatches: () => server.endWatches(),
+async function warmUp(server: WakingServer<ApiServer>, listener: ServerListener): Promise<void> {
+  const steps: readonly (() => Promise<unknown>)[] = [
+    () => server.wake(),
+    () => listener.prepareHttp1(),
+    () => server.handle({ method: 'GET', path: '/healthz', headers: {} }),
+    () => listener.prepareHttp2(),
+    () => server.handle({ method: 'GET', path: '/api/v1/namespaces/default', headers: {} }),
+    async () => await (await server.wake()).prepareWrites(),
+  ]
+  for (const step of steps) {
+    await step()
+    await systemClock.sleep(0)
   }
 }
-
-/** Long enough for the answer to be sent. */
-const prepareMs = 5
 
 async function accessOf(settings: ApiServerSettings): Promise<ServerAccessOptions> {
   const { tokenFile, signingKeyFile, issuer, authorization, anonymous } = settings

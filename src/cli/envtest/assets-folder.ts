@@ -102,14 +102,13 @@ function checkOwner(place: string): void {
 
 function script(node: readonly string[], entry: string, help: string): string {
   const [program = 'node', ...flags] = node
-  // The marker ends the text: no line of the help is equal to it.
+  // `printf` is a part of the shell: the help starts no other program.
   return `#!/bin/sh
 # Made by muster envtest; changes are overwritten.
 for word do
   case "$word" in
     -h | --help)
-      cat <<'END_OF_HELP'
-${help}END_OF_HELP
+      printf %s ${quoted(help)}
       exit 0
       ;;
   esac

@@ -150,7 +150,7 @@ installation.`,
   },
 })
 
-export interface Given {
+interface Given {
   readonly module: string
   readonly operator: Operator
 }
@@ -161,7 +161,7 @@ function readConfigMap(text: string, pod: PodPlace | undefined): string {
 }
 
 /** What `muster run` runs, however the command line says it. */
-export interface Running {
+interface Running {
   readonly pod: PodPlace | undefined
   readonly given: readonly Given[]
   readonly muster: OwnMuster

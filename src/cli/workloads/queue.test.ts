@@ -114,20 +114,22 @@ describe('muster queue', () => {
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } }
     const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
     await client.create(namespaces, namespace)
-    await client.create(AppWrapper, {
+    const waiting = {
       apiVersion: 'workload.codeflare.dev/v1beta2',
       kind: 'AppWrapper',
       metadata: { name: 'waiting', namespace: 'team' },
-      ...{ spec: { components: [{ template: podTemplate }] } },
-    })
+      spec: { components: [{ template: podTemplate }] },
+    }
+    await client.create(AppWrapper, waiting)
     const { out } = await runCommand(command, 'list', '-n', 'team', '--kubeconfig', kubeconfig)
     expect(out).toMatch(/^team +waiting +waits +1 /m)
-    await client.create(QuotaSubtree, {
+    const subtree = {
       apiVersion: 'quota.codeflare.dev/v1alpha1',
       kind: 'QuotaSubtree',
       metadata: { name: 'root', namespace: 'team', labels: { tree: 'context' } },
-      ...{ spec: { children: [{ name: 'default', quotas: { requests: { cpu: 8 } } }] } },
-    })
+      spec: { children: [{ name: 'default', quotas: { requests: { cpu: 8 } } }] },
+    }
+    await client.create(QuotaSubtree, subtree)
     await client.create(configMaps, configMap('codeflare-operator-config', { x: 'mcad: { quotaEnabled: true }' }))
     const words = ['--configmap', 'default/codeflare-operator-config', '--kubeconfig', kubeconfig]
     expect((await runCommand(command, 'list', ...words)).out).toMatch(/^team +waiting .* tree\/context\/default /m)

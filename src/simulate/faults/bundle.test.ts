@@ -23,8 +23,8 @@ async function open(workloads: boolean): Promise<Simulator> {
 
 describe('plans in one run', () => {
   for (const [where, workloads, count] of [
-    ['without pods', false, 24],
-    ['with pods', true, 8],
+    ['without pods', false, 10],
+    ['with pods', true, 4],
   ] as const) {
     it(`have the same results as alone, ${where}`, async () => {
       const [together, alone] = [await open(workloads), await open(workloads)]

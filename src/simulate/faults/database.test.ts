@@ -62,10 +62,10 @@ describe('the database example', () => {
   }, 120_000)
 
   it(`passes ${howMany} its plans with pods`, async () => {
-    await expectToPass(await sharedWithPods(), { sample: 6, groups: ['leaders'] })
+    await expectToPass(await sharedWithPods(), { sample: 4, groups: ['leaders'] })
   }, 900_000)
 
   it(`passes ${howMany} its plans`, async () => {
-    await expectToPass(await shared(), { sample: 30 })
+    await expectToPass(await shared(), { sample: 15 })
   }, 900_000)
 })

@@ -31,7 +31,7 @@ async function loadWidget(): Promise<Operator> {
 
 describe('the operators of this repository', () => {
   it(`memcached passes ${howMany} its plans`, async () => {
-    await expectToPass(await open(memcached), { sample: 40 })
+    await expectToPass(await open(memcached), { sample: 20 })
   }, 600_000)
 
   it('memcached passes create and change: hurry@1, merge@e3, a regression: a spec change was mistaken for its own status write', async () => {
@@ -53,12 +53,12 @@ describe('the operators of this repository', () => {
   })
 
   it(`memcached passes ${howMany} its plans with pods`, async () => {
-    await expectToPass(await open(memcached, true), { sample: 12, groups: ['crash'] })
+    await expectToPass(await open(memcached, true), { sample: 6, groups: ['crash'] })
   }, 900_000)
 
   it(`the template of muster init passes ${howMany} its plans`, async () => {
     const { operator, sample } = await loadTemplate()
-    await expectToPass(await open(operator, false, sample), { sample: 16 })
+    await expectToPass(await open(operator, false, sample), { sample: 8 })
   }, 600_000)
 
   it(`the template of muster init passes ${howMany} its plans with pods`, async () => {

@@ -87,8 +87,11 @@ export interface Simulator {
   readonly scenarios: readonly Scenario[]
   /** Fields for which no other value could be generated. */
   readonly skipped: readonly Skipped[]
-  /** All plans of these groups, scenario by scenario; each scenario runs when it is needed. @default all groups */
-  plans(groups?: readonly string[]): AsyncGenerator<FaultPlan>
+  /**
+   * All plans of these groups, scenario by scenario; each scenario runs when it is needed. Of the scenarios that walk over the
+   * fields, `mostWalks` are run. @default all groups, all walks
+   */
+  plans(groups?: readonly string[], mostWalks?: number): AsyncGenerator<FaultPlan>
   /** @throws InvalidPlan */
   runPlan(plan: FaultPlan): Promise<PlanResult>
   /** Runs all plans, several at a time, bundled. In no particular order. @throws InvalidPlan */
@@ -221,11 +224,12 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
         restoreGlobals()
       }
     },
-    async *plans(groups) {
+    async *plans(groups, mostWalks = Number.POSITIVE_INFINITY) {
+      const walked = new Set(someOf(scenarios.filter(isWalk), mostWalks, seed))
       const isAsked = (group: string): boolean => groups?.includes(group) ?? true
       const single: FaultPlan[] = []
       for (const scenario of scenarios) {
-        if (isWalk(scenario) && !isAsked('walk')) continue
+        if (isWalk(scenario) && !(isAsked('walk') && walked.has(scenario))) continue
         const reference = await referenceOf(scenario)
         if (isAsked('walk')) yield { scenario: scenario.name, faults: [] }
         // An operator that never rests without faults cannot be compared.

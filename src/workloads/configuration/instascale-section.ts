@@ -41,7 +41,7 @@ export const instascaleField: Field<InstascaleSettings, unknown, 'defaulted'> = 
 )
 
 /** What of a platform can give nodes. */
-export interface PlatformSupport {
+interface PlatformSupport {
   readonly isOpenShift: boolean
   /** MachineSets of OpenShift. */
   readonly hasMachineApi: boolean

@@ -8,7 +8,7 @@
 import type { Claim } from './claims.ts'
 import type { ChargeOption } from './flavors.ts'
 import type { NodeAssignment } from './node-table.ts'
-import { findVictims, mayPreempt, policiesOf, replacement } from './preemption.ts'
+import { findVictims, mayPreempt, policiesOf, replacementKey } from './preemption.ts'
 import type { WorkloadStart, WorkloadEviction, QueueDecisions, WaitReason } from './queue-decisions.ts'
 import {
   endRunning,
@@ -201,9 +201,9 @@ function yieldClaims(state: QueueState, { now }: Pass): void {
 }
 
 function fits(state: QueueState, home: WorkloadClass): boolean {
-  if (stopOf(state, home.stop, home.quotas)) return false
   const options = optionsOf(state, home)
-  return !('kind' in options) && options.some((option, index) => !reasonOf(state, home, index, option))
+  if (home.isStopped || 'kind' in options) return false
+  return options.some((option, index) => !reasonOf(state, home, index, option))
 }
 
 function considerAll(state: QueueState, pass: Pass): void {
@@ -217,11 +217,11 @@ function considerAll(state: QueueState, pass: Pass): void {
     const isStrict = policiesOf(quota, queue).strategy === 'StrictFIFO'
     const considered: WorkloadClass[] = []
     for (const home of classes) {
-      if (stopOf(state, home.stop, home.quotas)) continue
       if (fits(state, home)) {
         considered.push(home)
         continue
       }
+      if (home.isStopped) continue
       const tree = starvingIn(state, pass, home, reserved)
       const other = tree === undefined ? undefined : starving.get(tree)
       if (tree !== undefined && (!other || compareOrder(home.members[0]!, other.members[0]!, pass.now) < 0))
@@ -277,9 +277,9 @@ function mayMakeRoom(state: QueueState, pass: Pass, home: WorkloadClass): boolea
   const options = optionsOf(state, home)
   if ('kind' in options) return false
   if (claimBehind(state, home, pass.now)) return true
-  if (home.searchedAt === searchTag(state, home) && pass.now < home.searchAgain) return false
   const { workload } = home.members[0]!
-  return options.some((option) => mayPreempt(state, state.running, state.options, workload, option))
+  if (!options.some((option) => mayPreempt(state, state.running, state.options, workload, option))) return false
+  return home.searchedAt !== searchTag(state, home) || pass.now >= home.searchAgain
 }
 
 function searchTag(state: QueueState, home: WorkloadClass): string {
@@ -393,7 +393,7 @@ function preempt(state: QueueState, pass: Pass, home: WorkloadClass, option: Cha
     return false
   }
   for (const [victim, reason] of plan.leavers) {
-    if (state.options.fairSharing) state.replaced.add(replacement(workload.id, victim.workload.id))
+    if (state.options.fairSharing) state.replaced.add(replacementKey(workload.id, victim.workload.id))
     if (takeBack(state, pass, victim)) leavers.delete(victim)
     else if (!victim.leaving) {
       evict(state, victim, { reason, by: workload.id })

@@ -9,7 +9,7 @@ import { createHeap } from '../../manager/schedule/priority-queue.ts'
 import type { ChargeOption } from './flavors.ts'
 import type { NodeAssignment } from './node-table.ts'
 import { policiesOf } from './preemption.ts'
-import { optionsOf, type QueueState, stopOf } from './queue-state.ts'
+import { optionsOf, type QueueState } from './queue-state.ts'
 import { endOf } from './queued-workload.ts'
 import type { NodeCharge } from './quota-tree.ts'
 import { aheadOf } from './wait-explanation.ts'
@@ -29,7 +29,9 @@ export function estimateStart(state: QueueState, waiting: Waiting, now: number):
   const claim = state.claims.get(waiting.workload.id)
   if (claim) return claim.at
   const { home } = waiting
-  if (!home || stopOf(state, home.stop, home.quotas)) return undefined
+  if (!home) return undefined
+  optionsOf(state, home)
+  if (home.isStopped) return undefined
   const ahead = aheadOf(state, waiting, now, mostAhead + 1).filter(
     (one) => one.home && !('kind' in optionsOf(state, one.home)),
   )

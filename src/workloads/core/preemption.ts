@@ -24,7 +24,7 @@ interface PreemptionRules {
 }
 
 /** One workload that takes the place of another. */
-export function replacement(by: string, victim: string): string {
+export function replacementKey(by: string, victim: string): string {
   return `${by}\n${victim}`
 }
 
@@ -37,8 +37,7 @@ interface VictimSearch {
 }
 
 export function policiesOf(quota: QuotaTree | undefined, node: string): QueuePolicies {
-  const own = quota?.node(node)?.policies
-  return own ? { ...queueDefaults, ...own } : queueDefaults
+  return quota?.policies(node) ?? queueDefaults
 }
 
 /** Whether a search for victims could find one, without looking at any. */
@@ -74,7 +73,7 @@ export function findVictims(
     ({ leaving, isPlanned, startedAt, workload: one }) => {
       if (leaving) return true
       if (!isPlanned || one.preemptible === false || one.id === workload.id) return false
-      if (rules.fairSharing && rules.replaced.has(replacement(workload.id, one.id))) return false
+      if (rules.fairSharing && rules.replaced.has(replacementKey(workload.id, one.id))) return false
       const until = startedAt + (one.minimumRunMs ?? 0)
       if (until > now) again = Math.min(again, until)
       return until <= now

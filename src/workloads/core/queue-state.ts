@@ -120,6 +120,7 @@ function watch(state: QueueState, home: WorkloadClass, factor: 1 | -1): void {
     home.options = chargeOptions(home.quotas, home.groups, state.quota)
     home.optionsAt = state.quota?.version ?? 0
     home.failedAt = []
+    home.isStopped = stopOf(state, home.stop, home.quotas) !== undefined
   }
   if ('kind' in home.options) return
   for (const { groups } of home.options)
@@ -139,7 +140,7 @@ export function optionsOf(state: QueueState, home: WorkloadClass): readonly Char
 
 /** Whether starts are stopped, by the workload or by a node of its quota. */
 export function stopOf({ quota }: Room, stop: WorkloadClass['stop'], quotas: readonly string[]): WorkloadClass['stop'] {
-  let strictest = stop
+  let strictest = stop === 'None' ? undefined : stop
   for (const name of quotas) {
     const own = quota?.node(name)?.stop
     if (own === 'HoldAndDrain' || (own === 'Hold' && strictest !== 'HoldAndDrain')) strictest = own

@@ -15,7 +15,7 @@ import {
   potentialOf,
   removeUsage,
 } from './quota-accounts.ts'
-import type { QuotaNode } from './quota-node.ts'
+import { type QueuePolicies, queueDefaults, type QuotaNode } from './quota-node.ts'
 
 /** Amounts that a workload uses of one node. */
 export interface NodeCharge {
@@ -44,6 +44,8 @@ export interface QuotaTree {
   setNodes(nodes: readonly QuotaNode[]): void
   has(name: string): boolean
   node(name: string): QuotaNode | undefined
+  /** With the defaults, also of a node that does not exist. */
+  policies(name: string): QueuePolicies
   /** The tree of a node, by its root; undefined for a node that does not exist. */
   rootOf(name: string): string | undefined
   /** Adds to the usage of a node, in both ledgers or in one; a negative factor takes it away. */
@@ -71,6 +73,7 @@ const both: readonly QuotaLedger[] = ['now', 'planned']
 
 export function createQuotaTree(): QuotaTree {
   let nodes = new Map<string, QuotaNode>()
+  let policies = new Map<string, QueuePolicies>()
   let accounts: ReturnType<typeof makeAccounts> = new Map()
   /** Ancestors of a node from itself to its root. */
   let ways = new Map<string, readonly string[]>()
@@ -151,6 +154,7 @@ export function createQuotaTree(): QuotaTree {
     },
     setNodes(all) {
       nodes = new Map(all.map((node) => [node.name, node]))
+      policies = new Map(all.map((node) => [node.name, Object.assign({}, queueDefaults, node.policies)]))
       accounts = makeAccounts(all)
       ways = new Map()
       version++
@@ -163,6 +167,7 @@ export function createQuotaTree(): QuotaTree {
     },
     has: (name) => nodes.has(name),
     node: (name) => nodes.get(name),
+    policies: (name) => policies.get(name) ?? queueDefaults,
     rootOf: (name) => wayOf(name).at(-1),
     use(name, amounts, factor, ledger) {
       if (ledger === undefined) for (const one of both) useIn(name, amounts, factor, one)

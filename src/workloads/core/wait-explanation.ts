@@ -16,8 +16,8 @@ export function explainWait(state: QueueState, waiting: Waiting, now: number): W
   // One that pauses says what it would wait for without the pause.
   const home = waiting.home ?? (until > now ? withoutPause(state, waiting) : undefined)
   if (!home) return undefined
-  if (stopOf(state, home.stop, home.quotas)) return { kind: 'QueueStopped', queue: home.queue }
   const options = optionsOf(state, home)
+  if (home.isStopped) return { kind: 'QueueStopped', queue: home.queue }
   if ('kind' in options) return options
   let first: WaitReason | undefined
   for (const [index, option] of options.entries()) {
@@ -35,10 +35,13 @@ export function explainWait(state: QueueState, waiting: Waiting, now: number): W
   return head && { kind: 'BehindHead', head: head.workload.id }
 }
 
-function withoutPause({ quota }: QueueState, waiting: Waiting): WorkloadClass {
+function withoutPause(state: QueueState, waiting: Waiting): WorkloadClass {
+  const { quota } = state
   const { queue, quotas = quota ? [queue] : [], groups } = waiting.workload
   const options = chargeOptions(quotas, groups, quota)
-  return { ...makeClass('', waiting, quotas), options, optionsAt: quota?.version ?? -1 }
+  const home = makeClass('', waiting, quotas)
+  const isStopped = stopOf(state, home.stop, quotas) !== undefined
+  return { ...home, options, optionsAt: quota?.version ?? -1, isStopped }
 }
 
 function detailed({ nodes, claims }: QueueState, reason: WaitReason, groups: WorkloadClass['groups']): WaitReason {

@@ -34,6 +34,8 @@ export interface WorkloadClass {
   /** The ways to charge one of them, or why there is none; worked out anew when the quota changes. */
   options: readonly ChargeOption[] | WaitReason
   optionsAt: number
+  /** Nothing of it starts, by what its quota or it says; worked out with the options. */
+  isStopped: boolean
   /** By option: the growth of capacity at which several groups together did not fit; less capacity changes nothing. */
   failedAt: number[]
   /** The state for which a search for victims failed, and when its outcome may differ by time alone. */
@@ -73,6 +75,7 @@ export function makeClass(key: string, { workload }: Waiting, quotas: readonly s
     members: [],
     options: [],
     optionsAt: -1,
+    isStopped: false,
     failedAt: [],
     searchedAt: '',
     searchAgain: 0,

@@ -34,15 +34,15 @@ describe('the forecast of the queue', () => {
   })
 
   it('says when one starts: at the declared end of what runs, after those ahead of it', () => {
-    const { startOf } = forecast([
+    const made = forecast([
       running,
       wrapper('first', { requests: { cpu: 3 }, created: '00:00:10', limit: 600 }),
       wrapper('second', { requests: { cpu: 4 }, created: '00:00:20' }),
     ])
     const end = Date.parse('2026-01-01T02:00:00Z')
-    expect(startOf('team', 'first')).toEqual({ at: end, evicted: [], before: [] })
-    expect(startOf('team', 'second')).toEqual({ at: end + 600_000, evicted: [], before: ['team/first'] })
-    expect(startOf('team', 'other')).toBeUndefined()
+    expect(made.startOf('team', 'first')).toEqual({ at: end, evicted: [], before: [] })
+    expect(made.startOf('team', 'second')).toEqual({ at: end + 600_000, evicted: [], before: ['team/first'] })
+    expect(made.startOf('team', 'other')).toBeUndefined()
   })
 
   it('does not promise a start that nothing declared leads to', () => {

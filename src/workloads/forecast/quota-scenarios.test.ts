@@ -20,15 +20,11 @@ interface Placed {
 
 const child = (name: string, requests: object, hardLimit = false): object => ({ name, quotas: { requests, hardLimit } })
 
-const subtree = (tree: string, name: string, spec: object): Placed => ({
-  resource: QuotaSubtree,
-  object: {
-    apiVersion: 'quota.codeflare.dev/v1alpha1',
-    kind: 'QuotaSubtree',
-    metadata: { name: `${tree}-${name}`, namespace: 'kube-system', labels: { tree } },
-    ...{ spec },
-  },
-})
+function subtree(tree: string, name: string, spec: object): Placed {
+  const metadata = { name: `${tree}-${name}`, namespace: 'kube-system', labels: { tree } }
+  const object = { apiVersion: 'quota.codeflare.dev/v1alpha1', kind: 'QuotaSubtree', metadata, spec }
+  return { resource: QuotaSubtree, object }
+}
 
 /** A root with 1075m, as the tests of MCAD have it. */
 const context: readonly Placed[] = [
@@ -156,15 +152,11 @@ describe('quota forests of MCAD', () => {
 
 const kinds = kueueKinds('v1beta1')
 
-const kueue = (resource: Resource, name: string, spec: object, namespace?: string): Placed => ({
-  resource,
-  object: {
-    apiVersion: 'kueue.x-k8s.io/v1beta1',
-    kind: resource.kind,
-    metadata: { name, ...(namespace !== undefined && { namespace }) },
-    ...{ spec },
-  },
-})
+function kueue(resource: Resource, name: string, spec: object, namespace?: string): Placed {
+  const metadata = { name, ...(namespace !== undefined && { namespace }) }
+  const object = { apiVersion: 'kueue.x-k8s.io/v1beta1', kind: resource.kind, metadata, spec }
+  return { resource, object }
+}
 
 const clusterQueue = (name: string, nominalQuota: number, more: object = {}): Placed =>
   kueue(kinds.clusterQueue, name, {

@@ -78,14 +78,14 @@ export function readQuota(objects: QuotaObjects, options: QuotaOptions = {}): Qu
   const problems: QuotaProblem[] = []
   const forest = readSubtrees(quotaEnabled ? objects.subtrees : [], preemption, problems)
   const kueue = readKueue(kueueEnabled ? objects : noQuotaObjects, problems)
-  const hasQueues = kueueEnabled && objects.clusterQueues.length + objects.localQueues.length > 0
   return {
     pools: [...forest.pools, ...kueue.pools],
     problems: problems.toSorted(byPlace),
     chargeOf(workload) {
       const nodes = nodesOf(forest, workload)
       if ('kind' in nodes) return nodes
-      const queue = hasQueues ? queueOf(kueue, workload, defaultQueueName) : noQueue
+      // A queue that is named is waited for, also before there is any.
+      const queue = kueueEnabled ? queueOf(kueue, workload, defaultQueueName) : noQueue
       return queue.kind === 'Refused' ? queue : { ...queue, pools: [...nodes.pools, ...queue.pools] }
     },
     priorityOf(labels) {

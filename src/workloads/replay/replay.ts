@@ -1,22 +1,30 @@
 /**
- * Replays a trace through the queue: arrivals and ends are its only events, and the time jumps from one to the next. The
+ * Replays a trace through the queue: arrivals, ends and evictions are its only events, and the time jumps from one to the next. The
  * queue is the one that decides in a cluster, so a replay answers what another quota or other nodes would change.
  */
+import { seededRandom } from '../../clock/random.ts'
+import { createHeap } from '../../manager/schedule/priority-queue.ts'
 import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable } from '../core/node-table.ts'
 import type { WaitReason } from '../core/queue-decisions.ts'
 import type { QueuedWorkload } from '../core/queued-workload.ts'
+import type { QuotaLimit } from '../core/quota-node.ts'
 import { createQuotaTree, type QuotaTree } from '../core/quota-tree.ts'
 import type { WorkloadTrace, TraceWorkloads } from './trace.ts'
+import { createUsage, type UsageSeries } from './usage-series.ts'
 
 export interface ReplayReport {
   /** From the first arrival to the last end: milliseconds. */
   readonly durationMs: number
+  /** Starts, also those after an eviction. */
   readonly admitted: number
+  readonly evicted: number
   readonly classes: readonly ClassReport[]
   /** By resource: the share of the nominal quota, or else of the nodes, that was in use over that time. */
   readonly usage: ReadonlyMap<string, number>
-  /** Workloads that never started, and why. */
+  /** Usage and waiting workloads over time. */
+  readonly series: UsageSeries
+  /** Workloads that wait at the end, and why. */
   readonly unstarted: readonly UnstartedReport[]
 }
 
@@ -24,6 +32,8 @@ interface ClassReport {
   readonly class: string
   readonly count: number
   readonly started: number
+  readonly evicted: number
+  /** To the first start. */
   readonly averageWaitMs: number
   readonly longestWaitMs: number
 }
@@ -37,10 +47,20 @@ interface UnstartedReport {
 interface Arrival {
   readonly workload: QueuedWorkload
   readonly source: TraceWorkloads
+  /** How long it runs if it is not evicted. */
+  readonly runMs: number
+}
+
+/** A started workload. One that is evicted begins anew: what it has done is lost. */
+interface Run {
+  readonly arrival: Arrival
+  readonly startedAt: number
+  isLeaving: boolean
 }
 
 interface Statistics {
   started: number
+  evicted: number
   waitMs: number
   longestMs: number
 }
@@ -48,37 +68,80 @@ interface Statistics {
 export function replay(trace: WorkloadTrace): ReplayReport {
   const nodes = trace.nodes.length > 0 ? nodesOf(trace) : undefined
   const quota = trace.queues.length > 0 ? quotaOf(trace) : undefined
-  const queue = createAdmissionQueue(nodes, quota)
+  const queue = createAdmissionQueue(nodes, quota, trace.settings)
   const arrivals = arrivalsOf(trace)
   const pending = new Map<string, Arrival>()
+  const runs = new Map<string, Run>()
+  const started = new Set<string>()
   const statistics = new Map<string, Statistics>()
   const spent = new Map<string, number>()
-  const ends = createEnds()
-  let [arrived, admitted, last] = [0, 0, arrivals[0]?.workload.since ?? 0]
-  while (arrived < arrivals.length || ends.size > 0) {
-    const now = Math.min(arrivals[arrived]?.workload.since ?? Infinity, ends.next())
-    last = now
-    for (const id of ends.takeUntil(now)) queue.remove(id)
+  const usage = createUsage(capacityOf(trace, nodes))
+  const ends = createHeap<{ readonly at: number; readonly run: Run }>((a, b) => a.at < b.at)
+  const patienceMs = (trace.settings.backoffMs ?? 0) + (trace.settings.headOfLineHoldingMs ?? 0) + 1
+  const begin = arrivals[0]?.workload.since ?? 0
+  let [arrived, admitted, last, again] = [0, 0, begin, Infinity]
+
+  const finish = (run: Run, now: number): void => {
+    const { arrival, startedAt, isLeaving } = run
+    const { workload, source } = arrival
+    if (runs.get(workload.id) !== run) return
+    runs.delete(workload.id)
+    queue.remove(workload.id)
+    usage.change(now, source.groups, -1)
+    spend(spent, source, now - startedAt)
+    if (!isLeaving) return
+    pending.set(workload.id, arrival)
+    queue.add(workload)
+  }
+
+  for (;;) {
+    const next = Math.min(arrivals[arrived]?.workload.since ?? Infinity, ends.peek()?.at ?? Infinity)
+    // A time to ask again matters only as long as something waits.
+    const now = pending.size > 0 ? Math.min(next, again) : next
+    if (now === Infinity) break
+    if (next !== Infinity) last = now
+    // Nothing runs and nothing comes: what waits starts after its back-off, or never.
+    else if (now > last + patienceMs) break
+    for (let end = ends.peek(); end && end.at <= now; end = ends.peek()) {
+      ends.pop()
+      finish(end.run, now)
+    }
     for (; arrived < arrivals.length && arrivals[arrived]!.workload.since <= now; arrived++) {
       const arrival = arrivals[arrived]!
       pending.set(arrival.workload.id, arrival)
       queue.add(arrival.workload)
     }
-    for (const { workload } of queue.decide(now).starts) {
-      const { source } = pending.get(workload.id)!
+    const decided = queue.decide(now)
+    for (const { workload, assignments } of decided.starts) {
+      const arrival = pending.get(workload.id)!
+      const run: Run = { arrival, startedAt: now, isLeaving: false }
       pending.delete(workload.id)
+      runs.set(workload.id, run)
+      queue.settle(workload.id, assignments)
       admitted++
-      note(statistics, source.class, now - workload.since)
-      spend(spent, source)
-      ends.add(now + source.duration, workload.id)
+      if (!started.has(workload.id)) note(statistics, arrival.source.class, now - workload.since)
+      started.add(workload.id)
+      usage.change(now, arrival.source.groups, 1)
+      ends.push({ at: now + arrival.runMs, run })
     }
+    for (const { id } of decided.evictions) {
+      const run = runs.get(id)!
+      run.isLeaving = true
+      statistics.get(run.arrival.source.class)!.evicted++
+      ends.push({ at: now + run.arrival.source.shutdown, run })
+    }
+    usage.waiting(now, pending.size)
+    again = decided.again ?? Infinity
+    if (again <= now) again = now + 1
   }
-  const durationMs = last - (arrivals[0]?.workload.since ?? 0)
+  const durationMs = last - begin
   return {
     durationMs,
     admitted,
+    evicted: [...statistics.values()].reduce((sum, { evicted }) => sum + evicted, 0),
     classes: classesOf(trace, statistics),
-    usage: usageOf(trace, nodes, spent, durationMs),
+    usage: usageOf(capacityOf(trace, nodes), spent, durationMs),
+    series: usage.series(),
     unstarted: [...Map.groupBy(pending.values(), ({ source }) => source.class)].map(([name, all]) => ({
       class: name,
       count: all.length,
@@ -90,10 +153,11 @@ export function replay(trace: WorkloadTrace): ReplayReport {
 function nodesOf(trace: WorkloadTrace): NodeTable {
   const nodes = createNodeTable()
   let index = 0
-  for (const { count, labels, allocatable } of trace.nodes)
+  for (const { count, labels, taints, allocatable } of trace.nodes)
     for (let each = 0; each < count; each++, index++) {
       const name = `node-${index}`
-      nodes.setNode(name, { metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } } }, allocatable)
+      const metadata = { name, labels: { 'kubernetes.io/hostname': name, ...labels } }
+      nodes.setNode(name, { metadata, spec: { taints } }, allocatable)
     }
   return nodes
 }
@@ -105,70 +169,41 @@ function quotaOf(trace: WorkloadTrace): QuotaTree {
 }
 
 function arrivalsOf(trace: WorkloadTrace): readonly Arrival[] {
+  const random = seededRandom(trace.settings.seed)
   const arrivals: Arrival[] = []
   for (const [index, source] of trace.workloads.entries()) {
-    const { queue, priority, slope, groups, at, every, count } = source
+    const { queue, priority, slope, groups, at, every, count, duration, variation, preemptible } = source
+    const { limitMs, expectedMs, minimumRunMs } = source
     for (let each = 0; each < count; each++) {
-      const workload = { id: `${index}-${each}`, queue, priority, slope, since: at + each * every, groups }
-      arrivals.push({ workload, source })
+      const varied = variation === 0 ? duration : duration * (1 + variation * (2 * random.next() - 1))
+      const workload: QueuedWorkload = {
+        id: `${index}-${each}`,
+        queue,
+        priority,
+        slope,
+        since: at + each * every,
+        groups,
+        preemptible,
+        ...(limitMs !== undefined && { limitMs }),
+        ...(expectedMs !== undefined && { expectedMs }),
+        ...(minimumRunMs !== undefined && { minimumRunMs }),
+      }
+      arrivals.push({ workload, source, runMs: Math.min(Math.round(varied), limitMs ?? Infinity) })
     }
   }
   return arrivals.toSorted((a, b) => a.workload.since - b.workload.since)
 }
 
-interface Ends {
-  readonly size: number
-  /** The time of the next end; Infinity without one. */
-  next(): number
-  add(at: number, id: string): void
-  takeUntil(now: number): readonly string[]
-}
-
-/** Ends of running workloads by time. Workloads of few durations share times, so the times are few. */
-function createEnds(): Ends {
-  const byTime = new Map<number, string[]>()
-  const times: number[] = []
-  let size = 0
-  return {
-    get size() {
-      return size
-    },
-    next: () => times.at(-1) ?? Infinity,
-    add(at, id) {
-      size++
-      const known = byTime.get(at)
-      if (known) {
-        known.push(id)
-        return
-      }
-      byTime.set(at, [id])
-      let position = times.length
-      while (position > 0 && times[position - 1]! < at) position--
-      times.splice(position, 0, at)
-    },
-    takeUntil(now) {
-      const taken: string[] = []
-      while (times.length > 0 && times.at(-1)! <= now) {
-        const ids = byTime.get(times.at(-1)!)!
-        byTime.delete(times.pop()!)
-        size -= ids.length
-        for (const id of ids) taken.push(id)
-      }
-      return taken
-    },
-  }
-}
-
 function note(statistics: Map<string, Statistics>, name: string, waitMs: number): void {
-  const own = statistics.get(name) ?? { started: 0, waitMs: 0, longestMs: 0 }
+  const own = statistics.get(name) ?? { started: 0, evicted: 0, waitMs: 0, longestMs: 0 }
   statistics.set(name, own)
   own.started++
   own.waitMs += waitMs
   own.longestMs = Math.max(own.longestMs, waitMs)
 }
 
-/** Adds what one workload uses over its whole run. */
-function spend(spent: Map<string, number>, { groups, duration }: TraceWorkloads): void {
+/** Adds what one workload has used over its run. */
+function spend(spent: Map<string, number>, { groups }: TraceWorkloads, duration: number): void {
   for (const { shape, count } of groups)
     for (const [resource, amount] of shape.requests)
       spent.set(resource, (spent.get(resource) ?? 0) + amount * count * duration)
@@ -176,32 +211,46 @@ function spend(spent: Map<string, number>, { groups, duration }: TraceWorkloads)
 
 function classesOf(trace: WorkloadTrace, statistics: ReadonlyMap<string, Statistics>): readonly ClassReport[] {
   return [...Map.groupBy(trace.workloads, (one) => one.class)].map(([name, sources]) => {
-    const { started, waitMs, longestMs } = statistics.get(name) ?? { started: 0, waitMs: 0, longestMs: 0 }
+    const { started, evicted, waitMs, longestMs } = statistics.get(name) ?? {
+      started: 0,
+      evicted: 0,
+      waitMs: 0,
+      longestMs: 0,
+    }
     const count = sources.reduce((sum, one) => sum + one.count, 0)
     return {
       class: name,
       count,
       started,
+      evicted,
       averageWaitMs: started === 0 ? 0 : waitMs / started,
       longestWaitMs: longestMs,
     }
   })
 }
 
+/** By resource: the nominal quota, or else what the nodes have. */
+function capacityOf({ queues }: WorkloadTrace, nodes: NodeTable | undefined): ReadonlyMap<string, number> {
+  const all = new Map<string, number>()
+  const add = (resource: string, amount: number): void => void all.set(resource, (all.get(resource) ?? 0) + amount)
+  for (const { limits = new Map<string, QuotaLimit>(), groups = [] } of queues) {
+    for (const [resource, { nominal }] of limits) add(resource, nominal)
+    for (const { flavors } of groups)
+      for (const { limits: own } of flavors) for (const [resource, { nominal }] of own) add(resource, nominal)
+  }
+  if (queues.length === 0)
+    for (const [resource, { allocatable }] of nodes?.totals() ?? [])
+      if (resource !== 'pods') all.set(resource, allocatable)
+  return new Map([...all].filter(([, amount]) => amount > 0))
+}
+
 function usageOf(
-  { queues }: WorkloadTrace,
-  nodes: NodeTable | undefined,
+  capacity: ReadonlyMap<string, number>,
   spent: ReadonlyMap<string, number>,
   durationMs: number,
 ): ReadonlyMap<string, number> {
-  const all = new Map<string, number>()
-  for (const { limits } of queues)
-    for (const [resource, { nominal }] of limits ?? []) all.set(resource, (all.get(resource) ?? 0) + nominal)
-  if (queues.length === 0)
-    for (const [resource, { allocatable }] of nodes?.totals() ?? []) all.set(resource, allocatable)
   const usage = new Map<string, number>()
-  for (const [resource, amount] of all)
-    if (amount > 0 && durationMs > 0 && resource !== 'pods')
-      usage.set(resource, (spent.get(resource) ?? 0) / (amount * durationMs))
+  if (durationMs === 0) return usage
+  for (const [resource, amount] of capacity) usage.set(resource, (spent.get(resource) ?? 0) / (amount * durationMs))
   return usage
 }
