@@ -30,7 +30,7 @@ import { workloadsConfig, type WorkloadsSettings } from '../configuration/worklo
 import { AppWrapper, type AppWrapperObject } from './appwrapper.ts'
 import { faultToleranceOf } from './fault-tolerance.ts'
 import { ownManager, uidLabel } from './labels.ts'
-import { type AppWrapperReport, lifeOf, reportOf } from './life-status.ts'
+import { type AppWrapperReport, isOfMcad, lifeOf, reportOf } from './life-status.ts'
 import {
   countPods,
   type CreationProblem,
@@ -72,7 +72,7 @@ export function appWrapperController(
       label: uidLabel,
       async objects(context) {
         if (context.isFinalizing) return await removed(context)
-        if (!isOurs(context.cr)) return undefined
+        if (!isOurs(context.cr) || isOfMcad(context.cr)) return undefined
         const look = await see(context, queue)
         seen.set(context.cr, look)
         return objectsFor(context, look, (problem) => seen.set(context.cr, { ...look, problem }))
@@ -80,6 +80,8 @@ export function appWrapperController(
     },
     async status(context) {
       if (!isOurs(context.cr)) context.waitFor(`It is managed by ${context.cr.spec.managedBy}.`)
+      if (isOfMcad(context.cr))
+        context.waitFor('MCAD has dispatched it: its objects stay as they are until it is deleted.')
       const look = seen.get(context.cr)
       seen.delete(context.cr)
       return look && (await next(context, look))

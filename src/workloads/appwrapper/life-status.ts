@@ -22,14 +22,18 @@ export function lifeOf({ metadata, status }: AppWrapperObject, now: number): Lif
   const entered = at(transitions[before + 1]?.time)
   const unhealthy = findCondition(conditions, 'Unhealthy')
   const ready = findCondition(conditions, 'PodsReady')
-  const areThere = (type: string): boolean => findCondition(conditions, type)?.status === 'True'
+  // A status that another program wrote has no such conditions: the phase says it.
+  const areThere = (type: string): boolean => {
+    const condition = findCondition(conditions, type)
+    return condition ? condition.status === 'True' : isActive(stored)
+  }
   const podsSince = at(timers.pods)
   return {
     phase: stored,
     since: entered ?? now,
     why: { reason: last?.reason ?? '', message: last?.message ?? '' },
-    isReserved: conditions ? areThere('QuotaReserved') : isActive(stored),
-    isDeployed: conditions ? areThere('ResourcesDeployed') : isActive(stored),
+    isReserved: areThere('QuotaReserved'),
+    isDeployed: areThere('ResourcesDeployed'),
     deployedAt: at(status.dispatchTime),
     firstDispatchAt: at(status.firstDispatchTime),
     deletingSince: at(timers.deleting),
@@ -52,6 +56,11 @@ export function lifeOf({ metadata, status }: AppWrapperObject, now: number): Lif
 }
 
 const isActive = (phase: Phase): boolean => phase !== 'Suspended' && phase !== 'Succeeded' && phase !== 'Failed'
+
+/** MCAD had dispatched it: its objects are not ours, and stay as they are until it ends. */
+export function isOfMcad({ status }: AppWrapperObject): boolean {
+  return status?.v1beta1 !== undefined && status.phase === 'Running'
+}
 
 function phaseBefore(transitions: readonly AppWrapperTransition[]): Phase {
   const last = transitions.findLast(({ phase }) => phase !== 'Terminating')

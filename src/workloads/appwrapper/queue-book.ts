@@ -7,6 +7,7 @@ import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable, type PodGroup } from '../core/node-table.ts'
 import type { Life, QueueDecision } from '../core/phases.ts'
+import type { WaitReason } from '../core/queue-decisions.ts'
 import type { QueuedWorkload } from '../core/queued-workload.ts'
 import { createQuotaTree, type QuotaTree } from '../core/quota-tree.ts'
 import type { QuotaCharge } from '../quota/quota-model.ts'
@@ -23,6 +24,8 @@ interface Entry {
   object: AppWrapperObject
   /** Undefined: its pods cannot be worked out. It starts, and fails with the reason. */
   groups: readonly PodGroup[] | undefined
+  /** Equal for those that wait for the same. */
+  classKey: string
   /** `started`: decided, and the status does not say it yet. `refused`: its quota cannot be worked out. */
   state: 'new' | 'waiting' | 'refused' | 'started' | 'running'
   /** Its decision is one of its phase, and stands until that changes. */
@@ -30,7 +33,8 @@ interface Entry {
 }
 
 /** Reasons to wait that are worked out again in one decision; the others follow a second later. */
-const mostReasons = 200
+const mostReasons = 20
+const mostPositions = 200
 const sweepMs = 1000
 
 export class QueueBook {
@@ -48,6 +52,7 @@ export class QueueBook {
   readonly #moved = new Set<string>()
   /** Waiting AppWrappers whose reasons may be other ones by now. */
   readonly #stale = new Set<string>()
+  readonly #fresh = new Set<string>()
   readonly #over = new Set<string>()
   /** Decisions that follow from the AppWrapper itself, not reported yet. */
   readonly #pending = new Map<string, QueueDecision>()
@@ -69,7 +74,7 @@ export class QueueBook {
       if (known) this.#drop(uid)
       return
     }
-    if (!known) this.#entries.set(uid, { object, groups: groupsOf(object), state: 'new', leaves: false })
+    if (!known) this.#entries.set(uid, { object, groups: groupsOf(object), classKey: '', state: 'new', leaves: false })
     else {
       if (known.object.spec !== object.spec) known.groups = groupsOf(object)
       known.object = object
@@ -86,9 +91,10 @@ export class QueueBook {
   decide(now: number): DecisionBatch<QueueDecision> {
     const changed = new Map<string, QueueDecision | undefined>()
     this.#takeQuota()
-    for (const uid of this.#dirty) this.#place(uid, this.#entries.get(uid)!)
+    // Pods that are still to come get their room in one order, whatever order the changes came in.
+    for (const uid of sorted(this.#dirty)) this.#place(uid, this.#entries.get(uid)!)
     this.#dirty.clear()
-    for (const uid of this.#moved) this.#settle(uid)
+    for (const uid of sorted(this.#moved)) this.#settle(uid)
     this.#moved.clear()
     for (const uid of this.#over) changed.set(uid, undefined)
     this.#over.clear()
@@ -123,20 +129,43 @@ export class QueueBook {
   #explain(now: number, note: (uid: string, decision: QueueDecision) => void): number {
     if (this.#hasNews) for (const [uid, { state }] of this.#entries) if (state === 'waiting') this.#stale.add(uid)
     this.#hasNews = false
-    let left = mostReasons
-    for (const uid of this.#stale) {
-      const before = this.#decided.get(uid)
-      // The first reason is not kept waiting.
-      if (before !== undefined && left-- <= 0) continue
+    let positions = mostPositions
+    const known = new Map<string, WaitReason>()
+    const explain = (uid: string): void => {
       this.#stale.delete(uid)
-      const reason = this.#queue.explain(uid, now)
+      const before = this.#decided.get(uid)
+      // Of a burst only the first ones learn how many are ahead.
+      const ahead = positions-- > 0 ? (this.#queue.position(uid, now) ?? 1) - 1 : undefined
+      const reason = this.#reasonOf(uid, now, ahead, known)
       const kind = reason?.kind ?? 'Queued'
-      if (before?.what === 'wait' && before.reason === kind) continue
-      const ahead = (this.#queue.position(uid, now) ?? 1) - 1
-      const message = reason ? waitingText(reason, ahead, this.#nameOf) : 'It is next.'
+      if (before?.what === 'wait' && before.reason === kind) return
+      const message = reason ? waitingText(reason, ahead ?? 0, this.#nameOf) : 'It is next.'
       note(uid, { what: 'wait', reason: kind, message })
     }
+    // The first reason is not kept waiting.
+    for (const uid of this.#fresh) if (this.#entries.get(uid)?.state === 'waiting') explain(uid)
+    this.#fresh.clear()
+    let left = mostReasons
+    for (const uid of this.#stale) {
+      if (left-- === 0) break
+      explain(uid)
+    }
     return this.#stale.size > 0 ? now + sweepMs : Infinity
+  }
+
+  /** What is short is short for all that ask for the same; what is done for one of them concerns the first of the queue. */
+  #reasonOf(
+    uid: string,
+    now: number,
+    ahead: number | undefined,
+    known: Map<string, WaitReason>,
+  ): WaitReason | undefined {
+    const { classKey } = this.#entries.get(uid)!
+    const shared = ahead === 0 ? undefined : known.get(classKey)
+    if (shared) return shared
+    const reason = this.#queue.explain(uid, now)
+    if (reason && shortages.has(reason.kind)) known.set(classKey, reason)
+    return reason
   }
 
   #takeQuota(): void {
@@ -174,7 +203,9 @@ export class QueueBook {
     if (charge.kind === 'Refused') this.#refuse(uid, entry, charge)
     else {
       if (entry.state === 'refused') this.#leave(uid, entry)
+      if (entry.state !== 'waiting') this.#fresh.add(uid)
       entry.state = 'waiting'
+      entry.classKey = [...charge.pools, ...groups.map(({ shape, count }) => `${count} ${shape.key}`)].join('\n')
       this.#queue.add(this.#workloadOf(object, life, groups, charge))
     }
   }
@@ -274,6 +305,18 @@ export class QueueBook {
       ...(expected > 0 && { expectedMs: expected * 1000 }),
     }
   }
+}
+
+/** Reasons that say what is short. */
+const shortages: ReadonlySet<WaitReason['kind']> = new Set([
+  'InsufficientQuota',
+  'InsufficientNodes',
+  'InsufficientNodesTogether',
+  'NoFlavor',
+])
+
+function sorted(uids: ReadonlySet<string>): readonly string[] {
+  return [...uids].toSorted((a, b) => (a < b ? -1 : 1))
 }
 
 const unchargeable = { kind: 'Charged', pools: [], stop: 'None' } as const

@@ -6,6 +6,7 @@ import {
   item,
   items,
   job,
+  OldAppWrapper,
   openAppWrapperEnvironment,
 } from '../../../test/appwrapper-environment.ts'
 import { isJsonObject } from '../../kube/json.ts'
@@ -183,5 +184,21 @@ describe('AppWrappers of v1beta1', () => {
     expect(await stateOf('limited')).toBe('Failed')
     expect(await logOf('limited')).toContain('Failed DispatchDeadlineExceeded')
     expect(await environment.podsOf('limited')).toEqual([])
+  })
+
+  it('that MCAD had dispatched keep running, and keep their place', async () => {
+    const place = await environment.pool('migrated', { cpu: '1' })
+    const endlessJob = (name: string) => items(item(deployment(name, 1, { place, requests: { cpu: '1' } })))
+    const { client } = environment
+    await environment.stop()
+    await environment.wrapOld('migrated', endlessJob('migrated'))
+    const status = { state: 'Running', canrun: true, queuejobstate: 'Dispatched' }
+    await client.patch(OldAppWrapper, at('migrated'), { status }, { type: 'merge', subresource: 'status' })
+    await environment.start()
+    await environment.wrapOld('after', endlessJob('after'))
+    await environment.settle(60_000)
+    expect(await stateOf('migrated')).toBe('Running')
+    expect(await environment.podsOf('migrated')).toEqual([])
+    expect(await stateOf('after')).toBe('Pending')
   })
 })

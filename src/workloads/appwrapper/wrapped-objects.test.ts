@@ -11,7 +11,7 @@ const { appwrapper: settings } = workloadsConfig.read({})
 
 function wrapper(spec: JsonObject): AppWrapperObject {
   const metadata = { name: 'training', namespace: 'team', uid: 'u1' }
-  return { apiVersion: 'workload.codeflare.dev/v1beta2', kind: 'AppWrapper', metadata, spec } as AppWrapperObject
+  return { apiVersion: 'workload.codeflare.dev/v1beta2', kind: 'AppWrapper', metadata, spec }
 }
 
 const withInfo = (template: JsonObject, info: PodSetInfo): AppWrapperObject =>
