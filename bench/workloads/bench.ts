@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- workloads`: the queue alone, before it is an operator. One incremental decision beside its limit, for few
- * shapes of pods and for as many as workloads; and the loads of Kueue's scale tests, replayed in virtual time.
+ * `npm run bench -- workloads`: the queue alone (one incremental decision beside its limit, for few shapes of pods and for as many as
+ * workloads; the loads of Kueue's scale tests, replayed in virtual time), and the whole operator under the first of these loads, in
+ * real time (`real-time/real-time.ts`).
  */
 import { createAdmissionQueue } from '../../src/workloads/core/admission-queue.ts'
 import type { QueuedWorkload } from '../../src/workloads/core/queued-workload.ts'
@@ -12,6 +13,8 @@ import { scaleSuites, scaleTrace } from '../../src/workloads/replay/scale-trace.
 import { readTrace } from '../../src/workloads/replay/trace.ts'
 import { type BenchReport, type Figure, figure, median } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
+import { measureRealTime } from './real-time/real-time.ts'
+import { baseline } from './real-time/suites.ts'
 
 export async function run({ quick, only, log }: BenchOptions): Promise<BenchReport> {
   const figures: Figure[] = []
@@ -22,7 +25,60 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
   if (only === undefined || only === 'replay') {
     figures.push(...measureReplay('baseline', quick ? 5 : 1, log), ...measureReplay('large-scale', quick ? 5 : 1, log))
   }
+  if (only === undefined || only === 'real-time')
+    for (const server of ['embedded', 'real'] as const) figures.push(...(await measureOperator(server, quick, log)))
   return { figures, missing: [] }
+}
+
+/** Kueue under the same load, measured on two cores: its whole time, and the average waits. */
+const kueue = {
+  embedded: {
+    wallMs: 355_000,
+    waits: { large: 13_000, medium: 66_000, small: 215_000 },
+    rss: 640_000_000,
+    limitMs: 100_000,
+  },
+  real: {
+    wallMs: 421_000,
+    waits: { large: 46_000, medium: 114_000, small: 236_000 },
+    rss: 640_000_000,
+    limitMs: 140_000,
+  },
+} as const
+
+/** A tenth of the workloads of each class if it has to be quick: its ratios mean nothing then. */
+async function measureOperator(
+  server: 'embedded' | 'real',
+  quick: boolean,
+  log: (line: string) => void,
+): Promise<readonly Figure[]> {
+  const classes = baseline.classes.map((one) => ({ ...one, count: quick ? one.count / 10 : one.count }))
+  log(`baseline in real time, ${server} server`)
+  const { wallMs, usage, waits, evictions, memory, requests } = await measureRealTime(
+    { ...baseline, classes },
+    server,
+    log,
+  )
+  const peer = kueue[server]
+  const workloads = baseline.cohorts * baseline.queues * classes.reduce((sum, { count }) => sum + count, 0)
+  log(
+    `${workloads} workloads, ${evictions} evictions, ${(memory.cpuMs / 1000).toFixed(1)} s of processor time in the manager, ${(requests.writes / workloads).toFixed(2)} writes and ${(requests.reads / workloads).toFixed(2)} reads for each`,
+  )
+  const name = (what: string): string => `baseline, ${server} server: ${what}`
+  return [
+    figure('workloads', name('wall ms'), wallMs, peer.wallMs, 'Kueue', {
+      relation: '<=',
+      limit: peer.limitMs / peer.wallMs,
+    }),
+    figure('workloads', name('usage, %'), usage, 85, 'target', { relation: '>=', limit: 1 }),
+    figure('workloads', name('most RSS, bytes'), memory.peak, peer.rss, 'Kueue', { relation: '<=', limit: 300 / 640 }),
+    ...Object.entries(peer.waits).map(([size, ms]) =>
+      figure('workloads', name(`average wait of ${size}, ms`), waits.get(size) ?? 0, ms, 'Kueue', {
+        relation: '<=',
+        limit: 1 / 3,
+      }),
+    ),
+  ]
 }
 
 interface DecisionOptions {

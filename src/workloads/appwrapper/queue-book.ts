@@ -2,7 +2,7 @@
 import type { Pod } from '../../kube/kinds.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { DecisionBatch } from '../../operator/coordinator/coordinator.ts'
-import { minimumRunMs, queueSettings, quotaSettings } from '../configuration/queue-settings.ts'
+import { backoffMs, minimumRunMs, queueSettings, quotaSettings } from '../configuration/queue-settings.ts'
 import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable, type PodGroup } from '../core/node-table.ts'
@@ -61,9 +61,11 @@ export class QueueBook {
 
   constructor(settings: WorkloadsSettings) {
     this.quota = createQuotaTracker(quotaSettings(settings))
-    const settingsOfQueue = queueSettings(settings.mcad)
-    this.#backoffMs = settingsOfQueue.backoffMs
-    this.#queue = createAdmissionQueue(this.nodes, this.#tree, settingsOfQueue)
+    this.#backoffMs = backoffMs(settings.mcad)
+    this.#queue = createAdmissionQueue(this.nodes, this.#tree, {
+      ...queueSettings(settings.mcad),
+      awaitsConfirmation: true,
+    })
     this.#minimumRunMs = minimumRunMs(settings.mcad)
   }
 
@@ -127,8 +129,11 @@ export class QueueBook {
 
   /** The words for reasons are written when the kind of the reason changes. */
   #explain(now: number, note: (uid: string, decision: QueueDecision) => void): number {
-    if (this.#hasNews) for (const [uid, { state }] of this.#entries) if (state === 'waiting') this.#stale.add(uid)
-    this.#hasNews = false
+    // A sweep is ended before the next one begins: a decision then costs the same, however many wait.
+    if (this.#hasNews && this.#stale.size === 0) {
+      this.#hasNews = false
+      for (const [uid, { state }] of this.#entries) if (state === 'waiting') this.#stale.add(uid)
+    }
     let positions = mostPositions
     const known = new Map<string, WaitReason>()
     const explain = (uid: string): void => {
@@ -150,7 +155,7 @@ export class QueueBook {
       if (left-- === 0) break
       explain(uid)
     }
-    return this.#stale.size > 0 ? now + sweepMs : Infinity
+    return this.#stale.size > 0 || this.#hasNews ? now + sweepMs : Infinity
   }
 
   /** What is short is short for all that ask for the same; what is done for one of them concerns the first of the queue. */

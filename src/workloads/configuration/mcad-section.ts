@@ -26,7 +26,8 @@ export const mcadField: Field<McadSettings, unknown, 'defaulted'> = object(
       minimum: 0,
       maximum: day,
       default: 20,
-      description: 'Seconds that an AppWrapper waits after it did not fit. The others go on.',
+      description:
+        'Seconds that an AppWrapper stays away after its pods found no room. One that does not fit starts as soon as there is room; the others go on.',
     }),
     headOfLineHoldingTime: integer({
       minimum: 0,

@@ -6,17 +6,15 @@ import type { WorkloadsSettings } from './workloads-config.ts'
 
 interface QueueSettings {
   readonly dynamicPriority: boolean
-  readonly backoffMs: number
   readonly headOfLineHoldingMs: number
   readonly preemption: boolean
   readonly fairSharing: boolean
 }
 
 export function queueSettings(mcad: McadSettings): QueueSettings {
-  const { dynamicPriority, preemption, fairSharing, backoffTime, headOfLineHoldingTime } = mcad
+  const { dynamicPriority, preemption, fairSharing, headOfLineHoldingTime } = mcad
   return {
     dynamicPriority,
-    backoffMs: backoffTime * 1000,
     headOfLineHoldingMs: headOfLineHoldingTime * 1000,
     // A priority that grows would make two AppWrappers evict each other in turns.
     preemption: preemption && !dynamicPriority,
@@ -38,4 +36,12 @@ export function quotaSettings({ mcad, appwrapper }: Pick<WorkloadsSettings, 'mca
 /** What each AppWrapper may run before it is evicted for another one. */
 export function minimumRunMs({ minimumRunTime }: McadSettings): number {
   return durationMs(minimumRunTime)
+}
+
+/**
+ * How long an AppWrapper stays away whose pods found no room: the queue saw some, and would see it again. One that does not fit does
+ * not need a pause, since it is considered whenever room appears, and holds back no other one.
+ */
+export function backoffMs({ backoffTime }: McadSettings): number {
+  return backoffTime * 1000
 }

@@ -139,6 +139,7 @@ export function createAdmissionQueue(
       const { id } = workload
       const known = running.get(id)
       if (known) {
+        known.isConfirmed = true
         recharge(state, known, { ...workload, startedAt: known.startedAt })
         return
       }
@@ -154,6 +155,7 @@ export function createAdmissionQueue(
         leaving,
         isPlanned: !leaving,
         awaitedBy: undefined,
+        isConfirmed: true,
       }
       running.add(one)
       charge(state, one.charges, 1, 'now')

@@ -65,6 +65,9 @@ export function decideAll(state: QueueState, now: number): QueueDecisions {
     pass.again = Math.min(pass.again, holdHeads(state, now))
     considerAll(state, pass)
   }
+  // In one decision a start can still be taken back.
+  if (state.options.awaitsConfirmation)
+    for (const { workload } of pass.starts) state.running.get(workload.id)!.isConfirmed = false
   for (let next = state.delayed.peek(); next; next = state.delayed.peek()) {
     if (isDelayed(state, next)) break
     state.delayed.pop()
@@ -108,8 +111,9 @@ function drain(state: QueueState, { evictions }: Pass): void {
     return known
   }
   for (const one of running.all()) {
-    const { workload, charges, leaving } = one
-    if (leaving || (workload.stop !== 'HoldAndDrain' && !charges.some(({ node }) => isDrained(node)))) continue
+    const { workload, charges, leaving, isConfirmed } = one
+    if (leaving || !isConfirmed || (workload.stop !== 'HoldAndDrain' && !charges.some(({ node }) => isDrained(node))))
+      continue
     evict(state, one, { reason: 'QueueStopped' })
     evictions.push({ id: workload.id, reason: 'QueueStopped' })
   }

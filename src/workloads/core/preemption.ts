@@ -70,8 +70,9 @@ export function findVictims(
   const { quota } = room
   let again = Infinity
   const candidates = candidatesFor(room, running, workload, option).filter(
-    ({ leaving, isPlanned, startedAt, workload: one }) => {
+    ({ leaving, isPlanned, isConfirmed, startedAt, workload: one }) => {
       if (leaving) return true
+      if (!isConfirmed) return false
       if (!isPlanned || one.preemptible === false || one.id === workload.id) return false
       if (rules.fairSharing && rules.replaced.has(replacementKey(workload.id, one.id))) return false
       const until = startedAt + (one.minimumRunMs ?? 0)

@@ -22,6 +22,8 @@ export interface QueueOptions {
   readonly fairSharing?: boolean
   /** A workload that has waited so long for room has room kept for it. @default 300_000 */
   readonly reserveAfterMs?: number
+  /** A start is carried out when `restore` says so, and is not taken back before. @default false */
+  readonly awaitsConfirmation?: boolean
 }
 
 export interface QueueState extends Room {
@@ -58,6 +60,7 @@ export function createQueueState(room: Room, options: QueueOptions): QueueState 
       preemption: false,
       fairSharing: false,
       reserveAfterMs: 300_000,
+      awaitsConfirmation: false,
       ...options,
     },
     waiting: new Map(),
@@ -204,6 +207,7 @@ export function start(
     leaving: undefined,
     isPlanned: claim === undefined,
     awaitedBy: undefined,
+    isConfirmed: true,
   }
   state.running.add(running)
   if (claim) {

@@ -31,6 +31,8 @@ export interface Running {
   isPlanned: boolean
   /** The waiting workload that is to have its room. */
   awaitedBy: string | undefined
+  /** Its start has been carried out. Otherwise it cannot be evicted yet: who is to start it may not have learnt of it. */
+  isConfirmed: boolean
 }
 
 export interface RunningSet {

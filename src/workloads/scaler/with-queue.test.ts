@@ -57,12 +57,7 @@ it('an AppWrapper that fits no node waits, gets one, runs and completes, and the
       const now = `${status?.phase}, ${reason}, ${await machines.replicas('gpu')}`
       if (now !== seen.at(-1)) seen.push(now)
     }
-    expect(seen).toEqual([
-      'Suspended, NodesReady, 1',
-      'Running, NotWaiting, 1',
-      'Succeeded, NotWaiting, 1',
-      'Succeeded, NotWaiting, 0',
-    ])
+    expect(seen).toEqual(['Running, NotWaiting, 1', 'Succeeded, NotWaiting, 1', 'Succeeded, NotWaiting, 0'])
   } finally {
     await host.stop()
     cache.close()
