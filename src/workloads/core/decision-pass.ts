@@ -180,13 +180,22 @@ function serveClaims(state: QueueState, pass: Pass): void {
     }
     const assignments = quota?.shortage(option.charges) ? undefined : nodes ? nodes.place(option.groups) : []
     if (assignments) admit(state, pass, waiting, option, assignments)
-    else if (leavers.size === 0 || isOverdue) enterClass(state, waiting, pass.now)
+    else if (isOverdue || (leavers.size === 0 && !othersLeave(state, option))) enterClass(state, waiting, pass.now)
     else if (!isEviction && mayPreempt(state, state.running, state.options, waiting.workload, option))
       enterClass(state, waiting, pass.now)
     else claims.add(claim).triedAt = tagOf(state)
   }
   for (const { at, isEviction } of claims.all())
     if (!isEviction && at !== undefined) pass.again = Math.min(pass.again, at)
+}
+
+/** Whether its quota is short only of what others in the same tree still use who leave: a claim may have used what was left for this one. */
+function othersLeave({ quota }: QueueState, { charges }: ChargeOption): boolean {
+  return (
+    quota !== undefined &&
+    quota.shortage(charges, 'now') !== undefined &&
+    quota.shortage(charges, 'planned') === undefined
+  )
 }
 
 /** A reservation gives way to a workload ahead of it that would fit without it. */
