@@ -23,6 +23,7 @@ import {
 } from './problem.ts'
 import { type ConfigurationSchema, configurationSchema, type Declared, mayHoldSecrets, schemaAt } from './schema.ts'
 import { asSettings, type Settings } from './settings.ts'
+import { sharingProblems, withSharedConfigs } from './shared-config.ts'
 
 export interface Configuration {
   readonly settings: Settings
@@ -46,7 +47,9 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
     note(value, [], layer, sources)
   }
   if (problems.length > 0) throw notInOrder(problems)
-  const whole = withDefaults(merged, operators, schema)
+  const unshared = sharingProblems(merged)
+  if (unshared.length > 0) throw notInOrder(unshared.map((one) => formatProblem(one, sourceOf(one.path, sources))))
+  const whole = withDefaults(withSharedConfigs(merged, operators, sources), operators, schema)
   const wrong = schemaProblems(whole, schema.whole, schema.schema).filter(({ path }) => !isOfDisabled(path, whole))
   // Contradictions are checked only between valid values.
   const together = wrong.length > 0 ? wrong : contradictions(asSettings(whole))

@@ -145,7 +145,7 @@ const usual = { isolation: 'inline', memory: '256Mi', runTimeout: '5m', concurre
 /** A setting that a program does not support is refused and not ignored: its user relies on it. */
 function programProblems(
   path: readonly string[],
-  { from, isolation, outside, namespaces, config, gates, budgets, identity }: OperatorSettings,
+  { from, isolation, outside, namespaces, config, configFrom, gates, budgets, identity }: OperatorSettings,
   program: ProgramSettings,
 ): readonly Problem[] {
   const { timeout, resync, live, env, folder, readable } = program
@@ -162,6 +162,7 @@ function programProblems(
       ['config'],
       'a program has no settings of its own here: give them as program.args or program.env',
     ],
+    [configFrom !== undefined, ['configFrom'], 'a program has no settings of its own here'],
     [
       gates.concurrency !== usual.concurrency && gates.concurrency !== 1,
       ['gates', 'concurrency'],

@@ -39,6 +39,8 @@ export interface OperatorSettings {
   readonly budgets: BudgetSettings
   /** As the operator declares it, with its defaults where the operator is known. */
   readonly config: unknown
+  /** The name of another operator, whose `config` counts for this one too. */
+  readonly configFrom?: string
 }
 
 /** An external program; docs/contract.md describes its protocol. */
@@ -213,6 +215,13 @@ const operator = {
   gates: object(gates, { default: {} }),
   budgets: object(budgets, { default: {} }),
   config: anything({ default: {}, description: 'The settings that the operator declares.' }),
+  configFrom: optional(
+    string({
+      minLength: 1,
+      maxLength: 63,
+      description: 'Another operator, whose config counts for this one too, instead of its own.',
+    }),
+  ),
 } satisfies Fields
 
 /** Does not compile when the type and the schema differ. */

@@ -11,7 +11,7 @@ import { gatesOf, leaseTimesOf, limitsOf, objectNameOf, webhookAddressOf } from 
 const { settings } = readConfiguration([{ source: 'test', value: { operators: { a: {} } } }])
 
 describe('the settings', () => {
-  it('equal docs/configuration.md (node scripts/generate-configuration-doc.ts)', () => {
+  it('equal docs/configuration.md (npm run generate)', () => {
     const text = readFileSync(configurationDocUrl, 'utf8')
     // The formatter aligns the tables of the file.
     const words = (table: string): string => table.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
