@@ -1,6 +1,6 @@
 /**
- * Writes the tables of docs/configuration.md and docs/workload-configuration.md from the schemas of the settings: `node
- * scripts/generate-configuration-doc.ts`. Tests compare the files with the schemas.
+ * Writes the tables of docs/configuration.md and docs/workload-configuration.md from the schemas of the settings: `npm
+ * run generate`. Tests compare the files with the schemas.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { changesBetween } from '../src/manager/config/changes.ts'

@@ -1,4 +1,4 @@
-/** `npm run generate`: every generated file of the repository. */
+/** `npm run generate`: every generated file of the repository, formatted as `npm test` requires. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -6,9 +6,11 @@ const scripts = [
   'generate-errors-doc.ts',
   'generate-metrics-doc.ts',
   'generate-cli-doc.ts',
+  'generate-configuration-doc.ts',
   'generate-api-doc.ts',
   'generate-deploy.ts',
   'generate-kube.ts',
+  'format.ts',
 ]
 for (const script of scripts) {
   const file = fileURLToPath(new URL(script, import.meta.url))

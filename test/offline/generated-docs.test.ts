@@ -29,6 +29,20 @@ describe('generated pages', () => {
   })
 })
 
+describe('npm run generate', () => {
+  /** They read more than the repository: a running server, or sources of Go. */
+  const fromElsewhere = ['generate-columns.ts', 'generate-go-structs.ts', 'generate-openapi.ts']
+
+  it('runs every generator of the repository, and formats what they have written', () => {
+    const text = readFileSync(path.join(root, 'scripts/generate.ts'), 'utf8')
+    const [, listed = ''] = /const scripts = \[([^\]]*)\]/.exec(text) ?? []
+    const run = [...listed.matchAll(/'([\w.-]+)'/g)].map(([, script = '']) => script)
+    const generators = globSync('generate-*.ts', { cwd: path.join(root, 'scripts') })
+    expect([...fromElsewhere, ...run].toSorted()).toEqual([...generators, 'format.ts'].toSorted())
+    expect(run.at(-1)).toBe('format.ts')
+  })
+})
+
 describe('links', () => {
   const pages = globSync(['docs/*.md', 'docs/operators/*.md', 'README.md'], { cwd: root })
   const readme = readFileSync(path.join(root, 'docs/README.md'), 'utf8')
