@@ -21,7 +21,7 @@ import { type Fault, faultTable } from './fault.ts'
 import { startSimulatedProcess, type SimulatedProcess, liveOf, tasksOf } from './simulated-process.ts'
 import { openRecord, type SimulatedOutside, type Recorded } from './record.ts'
 import type { SimulatedWorld } from '../environment/world.ts'
-import { type Changed, changeField, type Edit, editsOf, isKept, locate, ownedFields } from '../scorecard/change.ts'
+import { type Changed, changeField, type EditKind, editsOf, isKept, locate, ownedFields } from '../scorecard/change.ts'
 import { type Scenario, type ScenarioStep } from './scenario.ts'
 import { sampleTable, worldReader } from '../environment/world.ts'
 import { installDeterministicGlobals, withDeterministicGlobals } from '../environment/deterministic-globals.ts'
@@ -87,7 +87,7 @@ interface PendingRevert {
 /** An edit of a field. */
 interface FieldEdit {
   readonly path: Path
-  readonly how: Edit
+  readonly how: EditKind
 }
 
 interface Process {

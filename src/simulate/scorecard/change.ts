@@ -13,7 +13,7 @@ import { hashAnnotation, ownerLabel } from '../../operator/dependent/desired.ts'
 import type { ScorecardTarget } from './request.ts'
 
 /** An edit of a field by another client: another value, an empty value, or removal. */
-export type Edit = 'change' | 'empty' | 'remove'
+export type EditKind = 'change' | 'empty' | 'remove'
 
 /**
  * Scalar fields that a manager owns, and items of keyed lists and sets. Keys of items and owner references are left
@@ -28,7 +28,7 @@ export function ownedFields(object: KubeObject, manager: string): readonly Path[
 }
 
 /** The possible edits: an item can only be removed. */
-export function editsOf(path: Path): readonly Edit[] {
+export function editsOf(path: Path): readonly EditKind[] {
   return path.at(-1)?.kind === 'field' ? ['change', 'empty', 'remove'] : ['remove']
 }
 
@@ -99,7 +99,7 @@ export async function changeField(
   { resource, name, namespace }: ScorecardTarget,
   object: UntypedObject,
   path: Path,
-  edit: Edit,
+  edit: EditKind,
 ): Promise<Changed | undefined> {
   const found = locate(object as unknown as Json, path)
   if (!found) return undefined
@@ -122,7 +122,7 @@ export function isKept(before: Json, after: Json | undefined): boolean {
   return after !== undefined && equalJson(after, before)
 }
 
-function patchesOf(edit: Edit, value: Json, pointer: string): readonly JsonObject[] {
+function patchesOf(edit: EditKind, value: Json, pointer: string): readonly JsonObject[] {
   if (edit === 'remove') return [{ op: 'remove', path: pointer }]
   const values = edit === 'change' ? otherValues(value) : emptyValues(value)
   return values.map((other) => ({ op: 'replace', path: pointer, value: other }))

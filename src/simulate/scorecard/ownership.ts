@@ -4,7 +4,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { inHashScope } from '../../operator/dependent/scope.ts'
-import { changeField, type Edit, editsOf, isKept, locate, ownedFields, writeField } from './change.ts'
+import { changeField, type EditKind, editsOf, isKept, locate, ownedFields, writeField } from './change.ts'
 import {
   count,
   declarationOf,
@@ -78,7 +78,7 @@ function keptFields(cluster: ScorecardCluster, child: Child): readonly Path[] {
   return ownedFields(child.object, cluster.operator.name).filter((path) => locate(kept, path) !== undefined)
 }
 
-async function disturb(cluster: ScorecardCluster, child: Child, path: Path, edit: Edit): Promise<string> {
+async function disturb(cluster: ScorecardCluster, child: Child, path: Path, edit: EditKind): Promise<string> {
   const { client } = cluster
   const now = await cluster.find(child)
   if (!now) return `${named(child)} is gone`
