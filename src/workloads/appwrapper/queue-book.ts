@@ -2,7 +2,7 @@
 import type { Pod } from '../../kube/kinds.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { DecisionBatch } from '../../operator/coordinator/coordinator.ts'
-import { backoffMs, minimumRunMs, queueSettings, quotaSettings } from '../configuration/queue-settings.ts'
+import { backoffMs, minimumRunMs, queueSettings, quotaSettings, reservationMs } from '../configuration/queue-settings.ts'
 import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable, type PodGroup } from '../core/node-table.ts'
@@ -45,6 +45,7 @@ export class QueueBook {
   readonly #pods: QueuePods = createQueuePods(this.nodes)
   readonly #minimumRunMs: number
   readonly #backoffMs: number
+  readonly #reservationMs: number
   readonly #entries = new Map<string, Entry>()
   readonly #decided = new Map<string, QueueDecision>()
   /** AppWrappers that have changed, and those whose pods have. */
@@ -56,6 +57,11 @@ export class QueueBook {
   readonly #over = new Set<string>()
   /** Decisions that follow from the AppWrapper itself, not reported yet. */
   readonly #pending = new Map<string, QueueDecision>()
+  /** When room for pods that are not there is given up. */
+  readonly #reservedUntil = new Map<string, number>()
+  /** No reservation ends before. */
+  #nextEnd = Infinity
+  #now = 0
   #quotaVersion = -1
   #hasNews = false
 
@@ -67,6 +73,7 @@ export class QueueBook {
       awaitsConfirmation: true,
     })
     this.#minimumRunMs = minimumRunMs(settings.mcad)
+    this.#reservationMs = reservationMs(settings.mcad)
   }
 
   takeAppWrapper({ metadata: { uid = '' } }: AppWrapperObject, object: AppWrapperObject | undefined): void {
@@ -92,10 +99,12 @@ export class QueueBook {
 
   decide(now: number): DecisionBatch<QueueDecision> {
     const changed = new Map<string, QueueDecision | undefined>()
+    this.#now = now
     this.#takeQuota()
     // Pods that are still to come get their room in one order, whatever order the changes came in.
     for (const uid of sorted(this.#dirty)) this.#place(uid, this.#entries.get(uid)!)
     this.#dirty.clear()
+    this.#endReservations()
     for (const uid of sorted(this.#moved)) this.#settle(uid)
     this.#moved.clear()
     for (const uid of this.#over) changed.set(uid, undefined)
@@ -123,7 +132,7 @@ export class QueueBook {
       note(id, { what: 'evict', reason, message: evictionText(eviction, this.#nameOf) })
     }
     const sweep = this.#explain(now, note)
-    const next = Math.min(again ?? Infinity, sweep)
+    const next = Math.min(again ?? Infinity, sweep, this.#nextEnd)
     return { decisions: changed, ...(next !== Infinity && { again: next }) }
   }
 
@@ -226,11 +235,11 @@ export class QueueBook {
     const charge = this.quota.chargeOf(object)
     // What runs is charged as far as its quota is known.
     const charged = charge.kind === 'Charged' ? charge : unchargeable
-    const { placed, pending } = this.#pods.of(uid, groups)
+    const { placed, pending } = this.#podsOf(uid, groups, life)
     const reason = evictionReasons.get(life.why.reason)
     this.#queue.restore(this.#workloadOf(object, life, groups, charged), {
       pods: placed,
-      pending: isLeaving ? [] : pending,
+      pending,
       ...(isLeaving && { leaving: { reason: reason ?? 'Preempted' } }),
       ...(life.placements && { flavors: life.placements.map((one) => new Map(Object.entries(one.flavors))) }),
     })
@@ -242,8 +251,36 @@ export class QueueBook {
     const entry = this.#entries.get(uid)
     if (!entry?.groups || (entry.state !== 'running' && entry.state !== 'started')) return
     this.#pods.setKnown(uid, true)
-    const { placed, pending } = this.#pods.of(uid, entry.groups)
-    this.#queue.settle(uid, placed, lifeOf(entry.object, 0).phase === 'Suspending' ? [] : pending)
+    const { placed, pending } = this.#podsOf(uid, entry.groups, lifeOf(entry.object, 0))
+    this.#queue.settle(uid, placed, pending)
+  }
+
+  /** What leaves gets no pods any more. After the time to reserve, room is with those whose pods come first. */
+  #podsOf(uid: string, groups: readonly PodGroup[], life: Life): ReturnType<QueuePods['of']> {
+    const { phase, isReserved, deployedAt } = life
+    const own = this.#pods.of(uid, groups)
+    // Objects that are created anew are dispatched anew.
+    const isDispatched = isReserved && phase !== 'Resetting' && deployedAt !== undefined
+    const until = isDispatched ? deployedAt + this.#reservationMs : Infinity
+    const keeps = phase !== 'Suspending' && this.#now < until
+    if (keeps && own.pending.length > 0 && until !== Infinity) {
+      this.#reservedUntil.set(uid, until)
+      this.#nextEnd = Math.min(this.#nextEnd, until)
+    } else this.#reservedUntil.delete(uid)
+    return keeps ? own : { ...own, pending: [] }
+  }
+
+  #endReservations(): void {
+    if (this.#now < this.#nextEnd) return
+    this.#nextEnd = Infinity
+    for (const [uid, until] of this.#reservedUntil) {
+      if (until > this.#now) this.#nextEnd = Math.min(this.#nextEnd, until)
+      else {
+        this.#reservedUntil.delete(uid)
+        this.#moved.add(uid)
+        this.#hasNews = true
+      }
+    }
   }
 
   #refuse(uid: string, entry: Entry, { reason, message }: Extract<QuotaCharge, { kind: 'Refused' }>): void {
@@ -260,6 +297,7 @@ export class QueueBook {
   /** It neither waits nor runs. */
   #leave(uid: string, entry: Entry): void {
     this.#queue.remove(uid)
+    this.#reservedUntil.delete(uid)
     this.#pods.setKnown(uid, false)
     this.#stale.delete(uid)
     this.#end(uid)

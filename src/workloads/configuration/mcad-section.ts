@@ -49,7 +49,8 @@ export const mcadField: Field<McadSettings, unknown, 'defaulted'> = object(
       minimum: 0,
       maximum: day * 1000,
       default: 300_000,
-      description: 'Milliseconds that room is kept for the pods of an AppWrapper that was dispatched.',
+      description:
+        'Milliseconds that room is kept for pods of a dispatched AppWrapper that are not there yet. Its quota stays.',
     }),
     kueueQueues: boolean({
       default: true,

@@ -33,6 +33,11 @@ export function quotaSettings({ mcad, appwrapper }: Pick<WorkloadsSettings, 'mca
   }
 }
 
+/** How long after its objects were created an AppWrapper has room for pods that are not there. */
+export function reservationMs({ dispatchResourceReservationTimeout }: McadSettings): number {
+  return dispatchResourceReservationTimeout
+}
+
 /** What each AppWrapper may run before it is evicted for another one. */
 export function minimumRunMs({ minimumRunTime }: McadSettings): number {
   return durationMs(minimumRunTime)

@@ -78,7 +78,7 @@ describe('the configuration of workloads', () => {
 })
 
 describe('docs/workload-configuration.md', () => {
-  it('has every setting (node scripts/generate-configuration-doc.ts)', () => {
+  it('has every setting (npm run generate)', () => {
     // The formatter aligns tables.
     const words = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
     const text = readFileSync(workloadConfigurationDocUrl, 'utf8')
