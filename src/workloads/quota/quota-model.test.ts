@@ -41,6 +41,16 @@ const read = (objects: Partial<QuotaObjects>, options = {}) =>
 const limitsOf = (objects: Partial<QuotaObjects>): Readonly<Record<string, QuotaLimit | undefined>> =>
   Object.fromEntries(read(objects).pools.map(({ name, groups }) => [name, groups[0]?.flavors[0]?.limits.get('cpu')]))
 
+describe('objects of Kueue', () => {
+  it('count once by name: those of the cluster have no namespace, whatever a file says', () => {
+    const queue = (namespace?: string) => kueue('ClusterQueue', 'q', { ...everyNamespace }, namespace)
+    expect(read({ clusterQueues: [queue(), queue('team')] }).pools.map(({ name }) => name)).toEqual(['queue/q'])
+    const local = (namespace: string) => kueue('LocalQueue', 'main', { clusterQueue: 'q' }, namespace)
+    const model = read({ clusterQueues: [queue()], localQueues: [local('other'), local('team')] })
+    expect(model.chargeOf(onQueue('main'))).toMatchObject({ kind: 'Charged', pools: ['queue/q'] })
+  })
+})
+
 describe('QuotaSubtrees', () => {
   const subtrees = [
     subtree('context', 'root', { children: [node('root', { cpu: '1075m', memory: '1045Mi' })] }),

@@ -9,7 +9,7 @@ import { defineKind, type Kind, type StandardStatus } from '../../operator/kind/
 
 export interface QuotaSubtreeObject extends Named {
   readonly spec: { readonly parent?: string; readonly children?: readonly QuotaSubtreeChild[] }
-  readonly status?: QuotaSubtreeStatus
+  readonly status?: StandardStatus
 }
 
 interface QuotaSubtreeChild {
@@ -21,28 +21,9 @@ interface QuotaSubtreeChild {
   }
 }
 
-/** Amounts are quantities. */
-type Allocation = Readonly<Record<string, string | number>>
-
-interface QuotaSubtreeStatus extends StandardStatus {
-  /** Of the parent: all that is charged in this subtree. */
-  readonly totalAllocation?: NodeAllocation
-  readonly children?: readonly NodeAllocation[]
-}
-
-interface NodeAllocation {
-  readonly name: string
-  readonly allocated: { readonly requests: Allocation }
-}
-
 interface QuotaSubtreeKind extends TypedResource<QuotaSubtreeObject>, Pick<Kind, 'definition' | 'crd'> {}
 
 const amounts = (description: string) => map(quantity(), { maxProperties: 100, description })
-
-const allocation = {
-  name: string(),
-  allocated: object({ requests: amounts('By resource.') }),
-}
 
 export const QuotaSubtree: QuotaSubtreeKind = defineKind({
   group: 'quota.codeflare.dev',
@@ -71,10 +52,6 @@ export const QuotaSubtree: QuotaSubtreeKind = defineKind({
         { maxItems: 1000 },
       ),
     ),
-  },
-  status: {
-    totalAllocation: optional(object(allocation)),
-    children: optional(list(object(allocation))),
   },
   columns: [
     { name: 'Tree', type: 'string', jsonPath: '.metadata.labels.tree' },
