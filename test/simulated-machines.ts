@@ -7,7 +7,7 @@ import { formatApiVersion, type Resource } from '../src/kube/kind.ts'
 import { Namespace, Node } from '../src/kube/kinds.ts'
 import type { Named, UntypedObject } from '../src/kube/object.ts'
 import {
-  type Machine,
+  type MachineObject,
   type MachineApi,
   type MachineOwner,
   openShiftMachines,
@@ -73,7 +73,7 @@ export interface MachineSimulation {
   /** A pool with machines that others wanted. */
   createPool(name: string, type: string, replicas?: number, more?: Partial<Named['metadata']>): Promise<void>
   replicas(name: string): Promise<number | undefined>
-  machines(pool?: string): Promise<readonly Named<Machine>[]>
+  machines(pool?: string): Promise<readonly Named<MachineObject>[]>
   /** Does what there is to do at this moment; whether that was anything. */
   step(): Promise<boolean>
 }
@@ -84,7 +84,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
   const deleted: string[] = []
   let made = 0
 
-  const listMachines = async (pool?: string): Promise<readonly Named<Machine>[]> => {
+  const listMachines = async (pool?: string): Promise<readonly Named<MachineObject>[]> => {
     const { items } = await client.list(api.machine, { namespace: machineNamespace })
     return items.filter(({ metadata }) => pool === undefined || metadata.labels?.['pool'] === pool)
   }
@@ -128,7 +128,7 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
     )
   }
 
-  const remove = async ({ metadata, status }: Named<Machine>): Promise<void> => {
+  const remove = async ({ metadata, status }: Named<MachineObject>): Promise<void> => {
     deleted.push(metadata.name)
     await client.delete(api.machine, { name: metadata.name, namespace: machineNamespace })
     const node = status?.nodeRef?.name
@@ -173,9 +173,9 @@ export function simulateMachines(options: MachineSimulationOptions): MachineSimu
       for (const pool of pools) {
         const machines = await listMachines(pool.metadata.name)
         const wanted = pool.spec?.replicas ?? 1
-        const isMarked = ({ metadata }: Named<Machine>): number =>
+        const isMarked = ({ metadata }: Named<MachineObject>): number =>
           Number(metadata.annotations?.[api.deleteFirst] !== undefined)
-        const isNode = ({ status }: Named<Machine>): number => Number(status?.nodeRef !== undefined)
+        const isNode = ({ status }: Named<MachineObject>): number => Number(status?.nodeRef !== undefined)
         const order = machines.toSorted((a, b) => isMarked(b) - isMarked(a) || isNode(a) - isNode(b))
         for (const machine of order.slice(0, Math.max(0, machines.length - wanted))) await remove(machine)
         for (let each = machines.length; each < wanted; each++) await make(pool)

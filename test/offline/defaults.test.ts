@@ -20,6 +20,7 @@ const comparedByHand: Readonly<Record<string, string>> = {
   'ClientOptions.flow': 'flowOf in the same file: no flow control without one',
   'Generator.takesAny': 'generate.ts tests it of an item of its table',
   'Command.verbatim': 'main.ts tests it of an item of the table of commands',
+  'ControllerOptions.foreign': 'conclusion.ts and interruption.ts test === true of the options of a Controller',
   'Command.endsAtOnce': 'main.ts tests it of an item of the table of commands',
   'AdmissionRequest.isByUpdate': 'create-by-update.ts tests it in a function typed by its interface',
   // Passed on: the default is stated by what receives it.
@@ -35,6 +36,11 @@ const comparedByHand: Readonly<Record<string, string>> = {
   'RequestSources.hasLargerStack': 'TemplateOptions.hasLargerStack: render-templates.ts states false',
   'SourceRequest.skipSchemaValidation': 'ChartRequest.skipSchema, which is compared',
   'LiveCommandOptions.timeoutMs': 'exec in live-calls.ts, typed by the interface Live',
+  // Stated below a spread of what is given.
+  'QueueOptions.dynamicPriority': 'createQueueState in the same file states true',
+  'QueueOptions.preemption': 'createQueueState in the same file states false',
+  'QueueOptions.reserveAfterMs': 'createQueueState in the same file states 300_000',
+  'QueuedWorkload.preemptible': 'preemption.ts tests === false of a planned victim',
   // Computed.
   'TaskRunnerOptions.concurrency': 'one by one if virtual time waits for tasks, else 4',
   'CelOverload.cost': 'a function; without one a call costs 1',

@@ -10,7 +10,7 @@ interface PoolCounts {
   readonly idle: readonly IdleMachines[]
 }
 
-export interface MachineAssignment {
+interface MachineAssignment {
   /** The workload of each machine that was added; empty for an idle one. Machines that are not named were there before. */
   readonly owners: ReadonlyMap<string, string>
   of(this: void, workload: string): readonly PoolMachine[]

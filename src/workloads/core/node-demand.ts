@@ -8,7 +8,7 @@ import type { PodGroup } from './node-table.ts'
 export const orderedInstanceLabel = 'orderedinstance'
 
 /** Machines by instance type. */
-export type InstanceDemand = ReadonlyMap<string, number>
+type InstanceDemand = ReadonlyMap<string, number>
 
 /** A workload, as far as nodes are concerned. */
 export interface ScaledWorkload {

@@ -109,7 +109,7 @@ export interface PoolDraft {
   notBefore: number
 }
 
-export function draftOf(pool: NodePool): PoolDraft {
+export function poolDraft(pool: NodePool): PoolDraft {
   const { replicas, record } = pool
   const { claims, idle, failures, notBefore } = record
   return { pool, replicas, claims: [...claims], idle: [...idle], failures, notBefore }
@@ -132,7 +132,7 @@ export function takeBack(draft: PoolDraft, workload: string, count: number): voi
 }
 
 /** Machines of a claim that no workload needs from now on. */
-export function release(draft: PoolDraft, workload: string, count: number, now: number): void {
+export function releaseMachines(draft: PoolDraft, workload: string, count: number, now: number): void {
   if (count <= 0) return
   takeBack(draft, workload, count)
   const last = draft.idle.findIndex(({ since }) => since === now)

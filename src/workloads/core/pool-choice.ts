@@ -9,7 +9,7 @@ import { createNodeTable, type NodeTable, type PodGroup } from './node-table.ts'
 import type { NodeTemplate } from './node-pool.ts'
 
 /** A pool that may grow, and by how many nodes. */
-export interface PoolOption {
+interface PoolOption {
   readonly id: string
   readonly template: NodeTemplate
   readonly room: number
@@ -125,7 +125,7 @@ const gibibyte = 2 ** 30
 const ordinary: ReadonlySet<string> = new Set(['cpu', 'memory', 'pods', 'ephemeral-storage'])
 
 /** In cores: 8 GiB of memory cost as much as one, a GPU or another device as much as 16. */
-export function estimatedPrice({ allocatable }: Pick<NodeTemplate, 'allocatable'>): number {
+function estimatedPrice({ allocatable }: Pick<NodeTemplate, 'allocatable'>): number {
   let devices = 0
   for (const [resource, amount] of allocatable)
     if (!ordinary.has(resource) && !resource.startsWith('hugepages-')) devices += amount

@@ -11,20 +11,20 @@ import { compareWaiting, type ScaledWorkload } from './node-demand.ts'
 import {
   added,
   claimed,
-  draftOf,
+  poolDraft,
   failedSince,
   give,
   handOver,
   idleCount,
   type NodePool,
   type PoolDraft,
-  release,
+  releaseMachines,
   spareCount,
   takeBack,
   takeIdle,
 } from './node-pool.ts'
 import { choosePools, createNodeNeeds, createPendingNodes, type NodeNeeds, type PoolChoice } from './pool-choice.ts'
-import { conclude } from './scale-in.ts'
+import { concludePool } from './scale-in.ts'
 import {
   askAgain,
   type NewPool,
@@ -56,7 +56,7 @@ export function decideScaling(
   const drafts = [...pools]
     .filter(({ isLeaving }) => !isLeaving)
     .toSorted((a, b) => Number(isPattern(a)) - Number(isPattern(b)) || compare(a.name, b.name) || compare(a.id, b.id))
-    .map(draftOf)
+    .map(poolDraft)
   // What is taken back counts until that is stored.
   const stored = drafts.reduce((sum, { pool }) => sum + added(pool.record), 0)
   const holders = new Set(drafts.flatMap(({ claims }) => claims.map(({ workload }) => workload)))
@@ -86,7 +86,7 @@ export function decideScaling(
   for (const workload of waiting) serve(workload, round)
   const decisions = new Map(
     drafts.flatMap((draft) => {
-      const decision = conclude(draft, round)
+      const decision = concludePool(draft, round)
       return decision ? [[draft.pool.id, decision] as const] : []
     }),
   )
@@ -125,13 +125,13 @@ function reviewClaims(draft: PoolDraft, round: Round): void {
     const workload = workloads.get(id)
     const machines = of(id)
     if (!workload || workload.phase === 'other') {
-      release(draft, id, count, now)
+      releaseMachines(draft, id, count, now)
       continue
     }
     if (workload.phase === 'running') {
       const isElsewhere = workload.isSettled && machines.length > 0 && !machines.some(({ users }) => users.includes(id))
       if (!isElsewhere) continue
-      if (now >= workload.since + settings.settleMs) release(draft, id, count, now)
+      if (now >= workload.since + settings.settleMs) releaseMachines(draft, id, count, now)
       else askAgain(round, workload.since + settings.settleMs)
       continue
     }
@@ -162,7 +162,7 @@ function giveUpOn(draft: PoolDraft, id: string, count: number, since: number, ro
   const lost = isLate ? count - ready : failures
   if (ready < count && !isLate) askAgain(round, since + settings.machineTimeoutMs)
   if (lost > 0) {
-    release(draft, id, lost, failedSince)
+    releaseMachines(draft, id, lost, failedSince)
     draft.failures += 1
     draft.notBefore = now + settings.coolDownMs * 2 ** Math.min(draft.failures - 1, mostDoublings)
   } else if (ready === count && draft.failures > 0) draft.failures = 0
@@ -226,7 +226,7 @@ function serveInferred(workload: ScaledWorkload, round: Round): WorkloadDecision
   // Too few machines of several pools: it gets enough of one, and those of it again that this one has.
   if (round.holders.has(id)) {
     for (const draft of round.drafts)
-      for (const claim of draft.claims) if (claim.workload === id) release(draft, id, claim.count, now)
+      for (const claim of draft.claims) if (claim.workload === id) releaseMachines(draft, id, claim.count, now)
     round.hasSpare = true
   }
   if (round.isBlocked && !round.hasSpare) return limitReached(settings)
@@ -293,7 +293,7 @@ function serveNamed(
     const type = draft.pool.instanceType ?? ''
     const left = (missing.get(type) ?? 0) - count
     if (left < 0) {
-      release(draft, id, -left, now)
+      releaseMachines(draft, id, -left, now)
       round.hasSpare = true
     }
     missing.set(type, Math.max(0, left))

@@ -7,7 +7,7 @@ import { failedSince, type PoolDraft, type PoolRecord, takeIdle } from './node-p
 import { askAgain, type MachineDecision, type PoolDecision, type Round } from './scale-round.ts'
 
 /** What is written for a pool; undefined if nothing is. */
-export function conclude(draft: PoolDraft, round: Round): PoolDecision | undefined {
+export function concludePool(draft: PoolDraft, round: Round): PoolDecision | undefined {
   const { pool } = draft
   if (pool.sort === 'pattern') return undefined
   const victims = scaleIn(draft, round)

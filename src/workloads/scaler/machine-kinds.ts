@@ -24,7 +24,7 @@ export interface MachineOwner extends KubeObject {
   }
 }
 
-export interface Machine extends KubeObject {
+export interface MachineObject extends KubeObject {
   readonly status?: {
     readonly phase?: string
     readonly nodeRef?: { readonly name?: string }
@@ -39,18 +39,18 @@ const namespaced = (plural: string) => ({ plural, namespaced: true })
 
 export const openShiftApi = 'machine.openshift.io/v1beta1'
 export const MachineSet: TypedResource<MachineOwner> = resourceOf(openShiftApi, 'MachineSet', namespaced('machinesets'))
-export const OpenShiftMachine: TypedResource<Machine> = resourceOf(openShiftApi, 'Machine', namespaced('machines'))
+const OpenShiftMachine: TypedResource<MachineObject> = resourceOf(openShiftApi, 'Machine', namespaced('machines'))
 
 export const clusterApi = 'cluster.x-k8s.io/v1beta1'
-export const MachineDeployment: TypedResource<MachineOwner> = resourceOf(
+const MachineDeployment: TypedResource<MachineOwner> = resourceOf(
   clusterApi,
   'MachineDeployment',
   namespaced('machinedeployments'),
 )
-export const ClusterApiMachine: TypedResource<Machine> = resourceOf(clusterApi, 'Machine', namespaced('machines'))
+const ClusterApiMachine: TypedResource<MachineObject> = resourceOf(clusterApi, 'Machine', namespaced('machines'))
 
 /** OpenShift's own description of the cluster: `spec.clusterID` names it at the cluster manager. */
-export interface ClusterVersionObject extends KubeObject {
+interface ClusterVersionObject extends KubeObject {
   readonly spec?: { readonly clusterID?: string }
 }
 export const ClusterVersion: TypedResource<ClusterVersionObject> = resourceOf(
@@ -62,7 +62,7 @@ export const ClusterVersion: TypedResource<ClusterVersionObject> = resourceOf(
 /** What differs between the two. */
 export interface MachineApi {
   readonly owner: TypedResource<MachineOwner>
-  readonly machine: TypedResource<Machine>
+  readonly machine: TypedResource<MachineObject>
   /** A machine with this annotation is deleted first. */
   readonly deleteFirst: string
   readonly minSize: string

@@ -23,7 +23,7 @@ export interface OwnedObject {
   readonly owner: { readonly uid: string; readonly namespace: string; readonly name: string } | null
 }
 
-export interface MachineToWrite extends OwnedObject {
+interface MachineToWrite extends OwnedObject {
   readonly isMarked: boolean
 }
 
@@ -37,11 +37,11 @@ export interface PoolToWrite {
   readonly isObsolete: boolean
 }
 
-export type ScalerDecision =
+type ScalerDecision =
   | ({ readonly for: 'pool' } & PoolToWrite)
   | ({ readonly for: 'workload' } & WorkloadDecision & { readonly since: number })
 
-export type NodeScaler = Coordinator<ScalerDecision, ScalerState, InstascaleConfig>
+type NodeScaler = Coordinator<ScalerDecision, ScalerState, InstascaleConfig>
 
 export const nodeScaler: NodeScaler = defineCoordinator({
   name: 'node-scaler',

@@ -102,5 +102,7 @@ export function isClaimLabel(key: string): boolean {
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text
   const hash = desiredHash(text).slice(0, 8)
-  return `${text.slice(0, most - hash.length - 1).replace(/[^A-Za-z0-9]+$/, '')}-${hash}`
+  let end = most - hash.length - 1
+  while (end > 0 && !/[A-Za-z0-9]/.test(text[end - 1]!)) end--
+  return `${text.slice(0, end)}-${hash}`
 }

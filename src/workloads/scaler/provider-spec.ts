@@ -8,7 +8,7 @@ import type { Taint } from '../../kube/types/core/v1.ts'
 import type { NodeTemplate } from '../core/node-pool.ts'
 import type { MachineOwner, ReadNode } from './machine-kinds.ts'
 
-export const instanceTypeLabel = 'node.kubernetes.io/instance-type'
+const instanceTypeLabel = 'node.kubernetes.io/instance-type'
 
 /** The field of the provider's part that names the type of a machine, by provider. */
 const typeFields: readonly string[] = [

@@ -2,7 +2,7 @@
 import type { Named } from '../../kube/object.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { NodePool, PoolMachine } from '../core/node-pool.ts'
-import type { Machine, MachineApi } from './machine-kinds.ts'
+import type { MachineObject, MachineApi } from './machine-kinds.ts'
 import type { ManagedNodePoolObject } from './managed-node-pool.ts'
 import {
   isClaimLabel,
@@ -69,7 +69,11 @@ function sizeOf(text: string | undefined, otherwise: number): number {
   return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : otherwise
 }
 
-function poolMachine(state: ScalerState, api: MachineApi, { metadata, status = {} }: Named<Machine>): PoolMachine {
+function poolMachine(
+  state: ScalerState,
+  api: MachineApi,
+  { metadata, status = {} }: Named<MachineObject>,
+): PoolMachine {
   const { annotations = {} } = metadata
   const { phase, nodeRef, errorReason, errorMessage, failureReason, failureMessage } = status
   const failure =

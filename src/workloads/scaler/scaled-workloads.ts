@@ -8,6 +8,7 @@ import type { JsonObject } from '../../kube/json.ts'
 import { asJson } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
+import { trimEnd } from '../../kube/text/trim-end.ts'
 import type { StatusReport } from '../../operator/controller.ts'
 import { defineController } from '../../operator/controller.ts'
 import { desiredHash } from '../../operator/dependent/desired.ts'
@@ -91,7 +92,7 @@ function duplicate(cr: AppWrapperObject, pattern: MachineOwner, pool: NewPool, n
   const { metadata } = pattern
   const type = (pool.instanceType ?? '').toLowerCase().replace(/[^a-z0-9-]+/g, '-')
   const ending = desiredHash([uid, pool.pattern]).slice(0, 8)
-  const copy = `${shortened(`${name}-${namespace}-${type}`, 54).replace(/-+$/, '')}-${ending}`
+  const copy = `${trimEnd(shortened(`${name}-${namespace}-${type}`, 54), '-')}-${ending}`
   const label = workloadLabel({ namespace, name })
   const { replicas: _, selector, template, ...rest } = asJson(pattern)['spec'] as JsonObject
   const part = (value: unknown): JsonObject => (value ?? {}) as JsonObject
@@ -139,12 +140,11 @@ function capacityOf(annotations: Readonly<Record<string, string>> = {}): Readonl
 function managedPool(cr: AppWrapperObject, pool: NewPool, secretRef: JsonObject, now: number): UntypedObject {
   const { name, namespace = '', uid = '' } = cr.metadata
   const ending = desiredHash([uid, namespace, pool.pattern]).slice(0, 6)
-  const start = name
+  const letters = name
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, '-')
     .replace(/^[^a-z]+/, '')
-    .slice(0, mostIdLength - ending.length - 1)
-    .replace(/-+$/, '')
+  const start = trimEnd(letters.slice(0, mostIdLength - ending.length - 1), '-')
   return {
     apiVersion: formatApiVersion(ManagedNodePool),
     kind: 'ManagedNodePool',

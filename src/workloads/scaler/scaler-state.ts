@@ -12,7 +12,7 @@ import type { ScaleDecision } from '../core/scale-decision.ts'
 import type { InstascaleSettings } from '../configuration/instascale-section.ts'
 import {
   clusterApiMachines,
-  type Machine,
+  type MachineObject,
   type MachineApi,
   type MachineOwner,
   openShiftMachines,
@@ -39,7 +39,7 @@ export interface ScalerState {
   readonly pools: Map<string, MachinePool>
   readonly managed: Map<string, ManagedNodePoolObject>
   /** By what they belong to, then by name. */
-  readonly machines: Map<string, Map<string, Named<Machine>>>
+  readonly machines: Map<string, Map<string, Named<MachineObject>>>
   readonly nodes: Map<string, Named<ReadNode>>
   /** Names of nodes, by the managed pool that they are in. */
   readonly poolNodes: Map<string, Set<string>>
@@ -110,10 +110,10 @@ export function takeChange(state: ScalerState, change: CoordinatorChange): void 
       const { object, before } = change
       if (object) state.pools.set(object.metadata.uid ?? '', { api, object: object as Named<MachineOwner> })
       else state.pools.delete(before?.metadata.uid ?? '')
-    } else if (isChangeOf<Machine>(change, api.machine)) {
+    } else if (isChangeOf<MachineObject>(change, api.machine)) {
       const { object, before } = change
       if (before) drop(state.machines, machineOwnerKey(api, before), nameOf(before))
-      if (object) put(state.machines, machineOwnerKey(api, object), nameOf(object), object as Named<Machine>)
+      if (object) put(state.machines, machineOwnerKey(api, object), nameOf(object), object as Named<MachineObject>)
     }
   }
 }
@@ -133,7 +133,7 @@ function machineOwnerKey({ ownerLabel, owner }: MachineApi, { metadata }: KubeOb
   return ownerKey(owner, metadata.namespace, metadata.labels?.[ownerLabel] ?? '')
 }
 
-export function machinesOf(state: ScalerState, { api, object }: MachinePool): readonly Named<Machine>[] {
+export function machinesOf(state: ScalerState, { api, object }: MachinePool): readonly Named<MachineObject>[] {
   const { uid = '', namespace, name } = object.metadata
   const key = api.ownerLabel === undefined ? uid : ownerKey(api.owner, namespace, name)
   return [...(state.machines.get(key)?.values() ?? [])]
