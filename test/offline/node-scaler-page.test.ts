@@ -1,15 +1,16 @@
 /** The manifests and settings of docs/node-scaler.md: each has the effect that the page says. */
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Json } from '../../src/kube/json.ts'
 import { Node, Secret } from '../../src/kube/kinds.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { readYamlDocuments } from '../../src/kube/yaml/yaml.ts'
+import { readConfiguration } from '../../src/manager/config/configuration.ts'
 import { offline } from '../../src/operator/live.ts'
 import { AppWrapper } from '../../src/workloads/appwrapper/appwrapper.ts'
 import { instascaleField } from '../../src/workloads/configuration/instascale-section.ts'
 import type { ScaleReason } from '../../src/workloads/core/scale-round.ts'
 import { MachineSet } from '../../src/workloads/scaler/machine-kinds.ts'
-import { instascaleConfig } from '../../src/workloads/scaler/instascale-settings.ts'
+import { type InstascaleConfig, instascaleConfig } from '../../src/workloads/scaler/instascale-settings.ts'
 import { inProcess, MisbehavingClusterManager } from '../misbehaving-cluster-manager.ts'
 import { readPage } from '../pages.ts'
 import { openScaler } from '../scaler-environment.ts'
@@ -19,8 +20,9 @@ const [settings = '', pool = '', named = '', inferred = '', secret = ''] = page.
 const objectOf = (text: string): UntypedObject => readYamlDocuments(text)[0] as UntypedObject & Json
 
 function settingsOf(text: string): ReturnType<typeof instascaleConfig.read>['instascale'] {
-  const { operators } = readYamlDocuments(text)[0] as { operators: { instascale: { config: JsonObject } } } & Json
-  return instascaleConfig.read(operators.instascale.config).instascale
+  const layer = { source: 'docs/node-scaler.md', value: readYamlDocuments(text)[0]! }
+  const { settings: read } = readConfiguration([layer], [{ name: 'instascale', config: instascaleConfig }])
+  return (read.operators['instascale']!.config as InstascaleConfig).instascale
 }
 
 const reasons: readonly ScaleReason[] = [

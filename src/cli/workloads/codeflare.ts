@@ -2,12 +2,15 @@
 import { findPod } from '../../manager/runtime/find-pod.ts'
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import type { Layer } from '../../manager/config/layer.ts'
+import { connect } from '../../client/connect.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { ImportNote } from '../../platform/import/field-reader.ts'
 import { codeflareFormat } from '../../workloads/configuration/codeflare-config-map.ts'
 import { codeflareConfigMap } from '../../workloads/configuration/codeflare-settings.ts'
+import { platformOf, type PlatformSupport, scalerName } from '../../workloads/configuration/instascale-section.ts'
 import { type LegacyProgram, readLegacyFlags } from '../../workloads/configuration/legacy-flags.ts'
-import { inWorkloads, SettingsDraft } from '../../workloads/configuration/settings-draft.ts'
+import { inWorkloads, SettingsDraft, sharedScaler } from '../../workloads/configuration/settings-draft.ts'
+import { workloadsName } from '../../workloads/configuration/workloads-config.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { runManager } from '../manager/run.ts'
 import { loadOwnMuster } from '../module/own-muster.ts'
@@ -23,8 +26,10 @@ of that program; what has no effect is said on standard error.
 operator    The CodeFlare operator: follows the ConfigMap codeflare-operator-config, or that of --config NAME, in the namespace
             of the variable NAMESPACE, or of the Pod. It is created with the defaults if it is missing; if it is not valid, the
             command fails and names it.
-mcad        MCAD: --backofftime, --quotaEnabled and the like; node scaling is off.
-instascale  InstaScale: node scaling is on. The queue runs as well: they are one operator.
+            The node scaler runs as instascale.enabled says; without it, on OpenShift and where Cluster API is served (looked up
+            at the start).
+mcad        MCAD: --backofftime, --quotaEnabled and the like. The queue alone.
+instascale  InstaScale. The node scaler alone, for AppWrappers with the label orderedinstance.
 
 --install, for all three, installs the CRDs. docs/coming-from-codeflare.md lists the flags; muster migrate codeflare turns what you
 have into a configuration for muster run.`,
@@ -59,7 +64,9 @@ have into a configuration for muster run.`,
       namespaces: undefined,
       webhooks: undefined,
       from:
-        program === 'codeflare' ? { configMap: `${namespace}/${config}`, format: codeflareFormat(tell) } : undefined,
+        program === 'codeflare'
+          ? { configMap: `${namespace}/${config}`, format: codeflareFormat(tell, await platformAt(connection, signal)) }
+          : undefined,
       set: [],
       over: [over],
       install,
@@ -96,14 +103,29 @@ function ownFlags(program: LegacyProgram, words: readonly string[]): OwnFlags {
   return { argv, install, config }
 }
 
-/** The settings of flags and environment, and which parts of the operator run. @throws UnknownFlag, InvalidFlag */
+/** The settings of flags and environment, and which operators run. @throws UnknownFlag, InvalidFlag */
 function legacySettings(program: LegacyProgram, argv: readonly string[]): SettingsDraft {
   const draft = new SettingsDraft()
-  draft.set(inWorkloads(), {}, { object: program, field: '' })
-  if (program !== 'codeflare')
-    draft.set(inWorkloads('instascale', 'enabled'), program === 'instascale', { object: program, field: '' })
+  const origin = { object: program, field: '' }
+  draft.set(inWorkloads(), {}, origin)
+  if (program === 'instascale') {
+    // The section is that of the queue, which does not run.
+    draft.set(['operators', workloadsName, 'enabled'], false, origin)
+    draft.set(['operators', scalerName], sharedScaler[scalerName], origin)
+    draft.set(inWorkloads('instascale'), { enabled: true, inference: false }, origin)
+  }
   readLegacyFlags({ program, argv, environment: process.env }, draft)
   return draft
+}
+
+/** What of the cluster can give nodes. */
+async function platformAt(connection: { readonly kubeconfig?: string }, signal: AbortSignal): Promise<PlatformSupport> {
+  const client = await connect(connection)
+  try {
+    return platformOf((await client.discovery.resources({ signal })).map(({ group }) => group))
+  } finally {
+    await client.close()
+  }
 }
 
 function connectionOf({ settings }: SettingsDraft): { readonly kubeconfig?: string } {

@@ -41,7 +41,10 @@ describe('muster migrate codeflare', () => {
     const { code, out } = await runCommand(command, 'codeflare', '--kubeconfig', kubeconfig)
     expect(code).toBe(0)
     expect(readYaml(out)).toEqual({
-      operators: { workloads: { config: { instascale: { maxScaleoutAllowed: 9 } } } },
+      operators: {
+        workloads: { config: { instascale: { maxScaleoutAllowed: 9, inference: false } } },
+        instascale: { configFrom: 'workloads' },
+      },
     })
   })
 

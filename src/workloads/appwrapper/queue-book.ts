@@ -2,7 +2,13 @@
 import type { Pod } from '../../kube/kinds.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { DecisionBatch } from '../../operator/coordinator/coordinator.ts'
-import { backoffMs, minimumRunMs, queueSettings, quotaSettings, reservationMs } from '../configuration/queue-settings.ts'
+import {
+  backoffMs,
+  minimumRunMs,
+  queueSettings,
+  quotaSettings,
+  reservationMs,
+} from '../configuration/queue-settings.ts'
 import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { createAdmissionQueue } from '../core/admission-queue.ts'
 import { createNodeTable, type NodeTable, type PodGroup } from '../core/node-table.ts'

@@ -7,10 +7,14 @@ import { configMapSource } from '../../manager/config/config-map-source.ts'
 import { readConfiguration } from '../../manager/config/configuration.ts'
 import { type OpenConfiguration, openConfiguration } from '../../manager/config/open-configuration.ts'
 import type { ImportNote } from '../../platform/import/field-reader.ts'
+import { defineConfig } from '../../operator/config.ts'
 import { codeflareFormat } from './codeflare-config-map.ts'
+import { instascaleField, type PlatformSupport, platformOf } from './instascale-section.ts'
 import { workloadsConfig, workloadsName } from './workloads-config.ts'
 
 const operators = [{ name: workloadsName, config: workloadsConfig }]
+/** As the node scaler declares it. */
+const instascaleConfig = defineConfig({ instascale: instascaleField })
 const ref = { namespace: 'default', name: 'codeflare-operator-config' }
 
 function read(text: string) {
@@ -82,6 +86,24 @@ describe('the ConfigMap of the CodeFlare operator', () => {
     await write('mcad: { backoffTime: -7 }')
     expect(configuration.problem?.message).toContain('backoffTime')
     expect(configOf(configuration)).toMatchObject({ mcad: { backoffTime: 7 } })
+  })
+
+  it('switches the node scaler on and off, by platform where it says nothing', () => {
+    const [openShift, other] = [platformOf(['machine.openshift.io']), platformOf(['apps'])]
+    const operatorsOn = (platform: PlatformSupport, text: string) => {
+      const layer = codeflareFormat(() => undefined, platform).layer('ConfigMap a/b', text)
+      const both = [...operators, { name: 'instascale', config: instascaleConfig }]
+      const { settings } = readConfiguration([layer], 'instascale' in operatorsOf(layer.value) ? both : operators)
+      return settings.operators
+    }
+    const operatorsOf = (value: unknown) => (value as { readonly operators: object }).operators ?? {}
+    const size = 'maxScaleoutAllowed: 7'
+    expect(operatorsOn(openShift, `instascale: { ${size} }`)['instascale']?.config).toEqual({
+      instascale: { ...instascaleConfig.read({}).instascale, maxScaleoutAllowed: 7 },
+    })
+    expect(operatorsOn(other, `instascale: { ${size} }`)).not.toHaveProperty('instascale')
+    expect(operatorsOn(other, 'instascale: { enabled: true }')).toHaveProperty('instascale')
+    expect(operatorsOn(openShift, 'instascale: { enabled: false }')).not.toHaveProperty('instascale')
   })
 
   it('carries over what has a counterpart, in all versions of the operator', () => {

@@ -11,11 +11,15 @@ import { readConfiguration } from '../../manager/config/configuration.ts'
 import { managerErrors } from '../../manager/errors.ts'
 import type { ImportNote } from '../../platform/import/field-reader.ts'
 import { readCodeflareSettings } from './codeflare-settings.ts'
-import { SettingsDraft } from './settings-draft.ts'
+import { isInstascaleEnabled, type PlatformSupport, scalerName } from './instascale-section.ts'
+import { inWorkloads, settingAt, SettingsDraft, sharedScaler } from './settings-draft.ts'
 import { workloadsConfig } from './workloads-config.ts'
 
-/** `onNotes` is told what has no effect. */
-export function codeflareFormat(onNotes: (notes: readonly ImportNote[]) => void): ConfigMapFormat {
+/** `onNotes` is told what has no effect. `platform`: the node scaler runs there, if it is enabled. @default the queue alone */
+export function codeflareFormat(
+  onNotes: (notes: readonly ImportNote[]) => void,
+  platform?: PlatformSupport,
+): ConfigMapFormat {
   return {
     key: 'config.yaml',
     defaults: defaultText,
@@ -26,9 +30,17 @@ export function codeflareFormat(onNotes: (notes: readonly ImportNote[]) => void)
       const draft = new SettingsDraft()
       readCodeflareSettings(value, source, draft)
       if (draft.notes.length > 0) onNotes(draft.notes)
+      if (platform && isInstascaleEnabled(scalerSwitch(draft.settings), platform))
+        draft.set(['operators', scalerName], sharedScaler[scalerName], { object: source, field: 'instascale.enabled' })
       return { source, value: draft.settings, places: draft.places }
     },
   }
+}
+
+/** A value of another type is refused with the whole configuration. */
+function scalerSwitch(settings: JsonObject): { readonly enabled?: boolean } {
+  const enabled = settingAt(settings, inWorkloads('instascale', 'enabled'))
+  return typeof enabled === 'boolean' ? { enabled } : {}
 }
 
 const header = `# The configuration of the queue of AppWrappers and of the node scaler. These are the defaults, written when there was none.

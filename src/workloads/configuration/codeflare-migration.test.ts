@@ -76,9 +76,11 @@ describe('the migration from CodeFlare', () => {
               enabled: true,
               maxScaleoutAllowed: 5,
               ocmSecretRef: { namespace: 'opendatahub', name: 'instascale-ocm-secret' },
+              inference: false,
             },
           },
         },
+        instascale: { configFrom: 'workloads' },
       },
     })
     expect(sources).toEqual([
@@ -120,6 +122,36 @@ describe('the migration from CodeFlare', () => {
       data: { 'config.yaml': 'mcad: { backoffTime: 11 }' },
     }
     expect(config([operatorMap])).toMatchObject({ operators: { workloads: { config: { mcad: { backoffTime: 11 } } } } })
+  })
+
+  it('lets InstaScale give nodes to AppWrappers with its label only, unless its section says otherwise', () => {
+    const scaling = (kind: string, spec: object) => ({
+      apiVersion: 'codeflare.codeflare.dev/v1alpha1',
+      kind,
+      metadata: { name: 'a' },
+      spec,
+    })
+    const configured = (text: string) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'codeflare-operator-config' },
+      data: { 'config.yaml': text },
+    })
+    const of = (...given: readonly object[]) => migrateCodeflare(given as readonly JsonObject[]).settings
+    const scaler = { configFrom: 'workloads' }
+    expect(of(scaling('InstaScale', {}))).toEqual({
+      operators: { workloads: { config: { instascale: { enabled: true, inference: false } } }, instascale: scaler },
+    })
+    expect(of(configured('instascale: { maxScaleoutAllowed: 4, inference: true }'))).toEqual({
+      operators: {
+        workloads: { config: { instascale: { maxScaleoutAllowed: 4, inference: true } } },
+        instascale: scaler,
+      },
+    })
+    expect(of(configured('instascale: { enabled: false }'))['operators']).not.toHaveProperty('instascale')
+    expect(of(scaling('MCAD', { preemptionEnabled: true }))['operators']).toEqual({
+      workloads: { config: { mcad: { preemption: true } } },
+    })
   })
 
   it('finds nothing in objects that hold no configuration', () => {

@@ -14,7 +14,7 @@ import { readConfiguration } from '../../manager/config/configuration.ts'
 import { FieldReader, type ImportNote, type KnownFields } from '../../platform/import/field-reader.ts'
 import { appWrapperConfigMap, codeflareConfigMap, readCodeflareSettings } from './codeflare-settings.ts'
 import { type CommandLine, type LegacyProgram, ocmSecret, readLegacyFlags } from './legacy-flags.ts'
-import { inWorkloads, SettingsDraft } from './settings-draft.ts'
+import { inWorkloads, settingAt, SettingsDraft, sharedScaler } from './settings-draft.ts'
 import { workloadsConfig, workloadsName } from './workloads-config.ts'
 
 interface Migration {
@@ -45,16 +45,27 @@ export function migrateCodeflare(objects: readonly JsonObject[], commandLines: r
     readLegacyFlags(line, draft)
   }
   for (const { one, rank } of after) readers[rank]!.read(one, draft, all)
+  keepLabelled(draft)
   const contradiction = problemOf(draft.settings)
   if (contradiction !== undefined)
     draft.note({ object: 'the new configuration', field: '' }, `as a whole it is not valid: ${contradiction}`)
-  return { settings: withoutUnneeded(draft.settings), notes: draft.notes, sources: [...sources] }
+  return { settings: withOperators(draft.settings), notes: draft.notes, sources: [...sources] }
 }
 
-/** A manager that runs these settings needs a section for the operator, also an empty one. */
-function withoutUnneeded(settings: JsonObject): JsonObject {
+/** A manager that runs these settings needs a section for each operator, also an empty one. */
+function withOperators(settings: JsonObject): JsonObject {
   const { operators = {}, ...rest } = settings
-  return { ...rest, operators: { [workloadsName]: {}, ...(isJsonObject(operators) ? operators : {}) } }
+  const isScaling = settingAt(settings, inWorkloads('instascale', 'enabled')) !== false
+  const scaler = isScaling && settingAt(settings, inWorkloads('instascale')) !== undefined ? sharedScaler : {}
+  return { ...rest, operators: { [workloadsName]: {}, ...(isJsonObject(operators) ? operators : {}), ...scaler } }
+}
+
+/** InstaScale gave nodes to AppWrappers with the label `orderedinstance` only. */
+function keepLabelled(draft: SettingsDraft): void {
+  if (settingAt(draft.settings, inWorkloads('instascale')) === undefined) return
+  const path = inWorkloads('instascale', 'inference')
+  if (settingAt(draft.settings, path) === undefined)
+    draft.set(path, false, { object: 'InstaScale', field: 'orderedinstance' })
 }
 
 /** What is wrong with settings; undefined: nothing. */

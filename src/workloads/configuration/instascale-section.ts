@@ -1,7 +1,7 @@
 /** The section `instascale`: nodes for AppWrappers that wait for nodes. The names and defaults are those of InstaScale. */
 import { boolean, type Field, integer, object, oneOf, optional, string } from '../../operator/kind/field.ts'
 
-/** The name of the operator of nodes, beside the operator of workloads. */
+/** The name of the operator of nodes, beside the operator of workloads, whose configuration it shares. */
 export const scalerName = 'instascale'
 
 export interface SecretReference {
@@ -87,7 +87,7 @@ export const instascaleField: Field<InstascaleSettings, unknown, 'defaulted'> = 
 )
 
 /** What of a platform can give nodes. */
-interface PlatformSupport {
+export interface PlatformSupport {
   readonly isOpenShift: boolean
   /** MachineSets of OpenShift. */
   readonly hasMachineApi: boolean

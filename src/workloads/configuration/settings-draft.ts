@@ -6,6 +6,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/
 import { ownMember } from '../../kube/json-member.ts'
 import { formatDuration } from '../../kube/units/duration.ts'
 import type { ImportNote } from '../../platform/import/field-reader.ts'
+import { scalerName } from './instascale-section.ts'
 import { workloadsName } from './workloads-config.ts'
 
 /** Where a value is from: `ConfigMap kube-system/instascale-config`, and its field. */
@@ -18,6 +19,9 @@ export interface SettingOrigin {
 export function inWorkloads(...path: readonly string[]): readonly string[] {
   return ['operators', workloadsName, 'config', ...path]
 }
+
+/** The node scaler runs, with the section of the queue. */
+export const sharedScaler: Readonly<Record<string, JsonObject>> = { [scalerName]: { configFrom: workloadsName } }
 
 export class SettingsDraft {
   #settings: JsonObject = {}
@@ -88,7 +92,7 @@ function shortDuration(text: string): string {
   return text.replace(/(?<=[hm])0s$/, '').replace(/(?<=h)0m$/, '')
 }
 
-function settingAt(settings: JsonObject, path: readonly string[]): Json | undefined {
+export function settingAt(settings: JsonObject, path: readonly string[]): Json | undefined {
   let at: Json | undefined = settings
   for (const step of path) at = isJsonObject(at) ? ownMember(at, step) : undefined
   return at
