@@ -62,6 +62,8 @@ describe('one that does not fit', () => {
       expect(queue.decide(0).again).toBe(backoffMs === 0 ? 300_000 : 20_000)
       expect(queue.explain('huge', 0)?.kind).toBe('InsufficientQuota')
       quota.setNodes([{ name: 'gold', limits: cpu(5) }])
+      // Now only the pause is in its way.
+      expect(queue.explain('huge', 1)?.kind).toBe(backoffMs === 0 ? undefined : 'BackingOff')
       expect(started(1)).toEqual(backoffMs === 0 ? ['huge'] : [])
       expect(started(20_000)).toEqual(backoffMs === 0 ? [] : ['huge'])
     }
