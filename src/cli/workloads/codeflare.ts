@@ -29,7 +29,8 @@ operator    The CodeFlare operator: follows the ConfigMap codeflare-operator-con
             The node scaler runs as instascale.enabled says; without it, on OpenShift and where Cluster API is served (looked up
             at the start).
 mcad        MCAD: --backofftime, --quotaEnabled and the like. The queue alone.
-instascale  InstaScale. The node scaler alone, for AppWrappers with the label orderedinstance.
+instascale  InstaScale. The node scaler alone, for AppWrappers with the label orderedinstance that the queue of another process
+            finds without nodes.
 
 --install, for all three, installs the CRDs. docs/coming-from-codeflare.md lists the flags; muster migrate codeflare turns what you
 have into a configuration for muster run.`,
