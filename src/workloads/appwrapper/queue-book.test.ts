@@ -35,7 +35,7 @@ describe('room for pods of a dispatched AppWrapper', () => {
     const queue = openQueue(60_000)
     queue.add(dispatched)
     queue.add(wrapper('next', { requests }))
-    queue.add(wrapper('last', { requests }))
+    queue.add(wrapper('last', { requests, created: '00:00:01' }))
     expect(queue.decide(1)).toMatchObject({ started: [] })
     expect(queue.decide(59)).toEqual({ started: [], again: 60 })
     expect(queue.decide(60).started).toEqual(['next'])

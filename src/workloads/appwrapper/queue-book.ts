@@ -3,7 +3,7 @@ import type { Pod } from '../../kube/kinds.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { DecisionBatch } from '../../operator/coordinator/coordinator.ts'
 import {
-  backoffMs,
+  backoffTimeMs,
   minimumRunMs,
   queueSettings,
   quotaSettings,
@@ -73,7 +73,7 @@ export class QueueBook {
 
   constructor(settings: WorkloadsSettings) {
     this.quota = createQuotaTracker(quotaSettings(settings))
-    this.#backoffMs = backoffMs(settings.mcad)
+    this.#backoffMs = backoffTimeMs(settings.mcad)
     this.#queue = createAdmissionQueue(this.nodes, this.#tree, {
       ...queueSettings(settings.mcad),
       awaitsConfirmation: true,

@@ -47,6 +47,6 @@ export function minimumRunMs({ minimumRunTime }: McadSettings): number {
  * How long an AppWrapper stays away whose pods found no room: the queue saw some, and would see it again. One that does not fit does
  * not need a pause, since it is considered whenever room appears, and holds back no other one.
  */
-export function backoffMs({ backoffTime }: McadSettings): number {
+export function backoffTimeMs({ backoffTime }: McadSettings): number {
   return backoffTime * 1000
 }
