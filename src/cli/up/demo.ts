@@ -5,6 +5,7 @@ import { managerErrors } from '../../manager/errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { codeflareComponent } from '../../workloads/codeflare-component.ts'
 import { bundledComponents } from '../../platform/bundled/bundled-components.ts'
 import { largeNode, sampleAppWrappers } from './sample-appwrappers.ts'
 import { shopChart } from './shop-chart.ts'
@@ -72,7 +73,7 @@ export const samples: readonly (readonly [Resource, UntypedObject])[] = [
     }),
   ],
   ...sampleAppWrappers,
-  ...bundledComponents().map(
+  ...[...bundledComponents(), ...codeflareComponent()].map(
     (object) => [object.kind === 'Component' ? components : componentVersions, object] as const,
   ),
   [
