@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { hostComponent, publishBundled } from '../../test/bundled-components.ts'
 import { crds } from '../../test/embedded.ts'
 import { platformEnvironment } from '../../test/platform-environment.ts'
-import { Deployment, Node, Secret, Service } from '../kube/kinds.ts'
+import { ConfigMap, Deployment, Node, Secret, Service } from '../kube/kinds.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { registrationsOf } from '../manager/webhooks/registration.ts'
 import { createCertificateAuthority } from '../pki/certificate-authority.ts'
@@ -39,8 +39,8 @@ it('CodeFlare workloads are an operator that one field switches on and off, with
   await env.declare([{ name: 'codeflare' }])
   await env.shows('codeflare', { state: 'Ready' })
   const { spec } = await client.get(Deployment, { name: 'workloads', namespace })
-  const [command, module = ''] = spec.template.spec!.containers[0]?.args ?? []
-  expect(command).toBe('run')
+  const [command, module = '', ...more] = spec.template.spec!.containers[0]?.args ?? []
+  expect([command, more]).toEqual(['run', ['--configmap', 'workloads']])
   expect(Object.keys(own.exports).map((part) => part.replace('.', own.name))).toContain(module)
 
   const component = await hostComponent(env, workloadsOperator, definition)
@@ -73,6 +73,10 @@ it('CodeFlare workloads are an operator that one field switches on and off, with
   expect(registrations).toHaveLength(3)
   for (const { resource, object } of registrations)
     await component.apply(resource, object, { fieldManager: 'muster-webhooks', force: true })
+  // It may make the ConfigMap of its settings, which is no part of the Installation: people change it.
+  const settings = { name: 'workloads', namespace }
+  await component.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: settings, data: {} })
+  await component.get(ConfigMap, settings)
   await env.settle(120_000)
   for (const one of registrations)
     expect(one.isCurrent(await client.get(one.resource, { name: one.object.metadata.name! }))).toBe(true)

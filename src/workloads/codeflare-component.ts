@@ -18,6 +18,7 @@ export function codeflareComponent(): readonly UntypedObject[] {
       [ownVersion]: operatorVersion({
         operator: workloadsOperator,
         module: '@muster-dev/muster/workloads',
+        hasSettings: true,
         memoryLimit: '1Gi',
       }),
     },

@@ -32,6 +32,8 @@ interface OperatorComponent {
   readonly operator: Operator
   /** `@muster-dev/muster/platform/kyma`: what `muster run` hosts. */
   readonly module: string
+  /** Its manager follows the ConfigMap of its name. @default false: it has no settings */
+  readonly hasSettings?: boolean
   /** @default 256Mi */
   readonly memoryLimit?: string
 }
@@ -61,12 +63,14 @@ export function operatorVersion(component: OperatorComponent): JsonObject {
 
 /** The chart has two values, the image and the limit of memory. */
 function versionOf(
-  { operator, module, memoryLimit = '256Mi' }: OperatorComponent,
+  { operator, module, hasSettings = false, memoryLimit = '256Mi' }: OperatorComponent,
   crds: readonly CustomResourceDefinition[],
   rules: readonly PolicyRule[] = [],
 ): JsonObject {
   const { name } = operator
   const { settings } = readConfiguration([podLayer({ namespace: name, installation: name })], [operator])
+  // Created with the defaults by the manager, since people may not edit what an Installation keeps.
+  const args = ['run', module, ...(hasSettings ? ['--configmap', name] : [])]
   return {
     source: {
       chart: {
@@ -74,9 +78,9 @@ function versionOf(
           'Chart.yaml': writeYaml({ apiVersion: 'v2', name, version: ownVersion }),
           'values.yaml': writeYaml({ image: `muster-dev/muster:${ownVersion}`, memoryLimit }),
           'templates/crds.yaml': documents(crds.map((crd) => asJson(crd))),
-          'templates/access.yaml': documents(accessObjects(operator, settings, rules)),
+          'templates/access.yaml': documents(accessObjects(operator, { settings, hasSettings, rules })),
           ...(isServing(operator) && { 'templates/webhooks.yaml': documents(webhookObjects(operator, settings)) }),
-          'templates/deployment.yaml': documents([deployment(name, module, webhookPorts(operator, settings))]),
+          'templates/deployment.yaml': documents([deployment({ name, args, ports: webhookPorts(operator, settings) })]),
         },
       },
     },
@@ -90,9 +94,19 @@ const documents = (objects: readonly JsonObject[]): string => objects.map((one) 
 
 const releaseNamespace = '{{ .Release.Namespace }}'
 
-function accessObjects(operator: Operator, settings: Settings, more: readonly PolicyRule[]): readonly JsonObject[] {
+interface AccessOptions {
+  readonly settings: Settings
+  readonly hasSettings: boolean
+  /** Further rules of the cluster. */
+  readonly rules: readonly PolicyRule[]
+}
+
+function accessObjects(
+  operator: Operator,
+  { settings, hasSettings, rules: more }: AccessOptions,
+): readonly JsonObject[] {
   const { name } = operator
-  const places = managerRules({ settings, operators: [operator] })
+  const places = managerRules({ settings, operators: [operator], ...(hasSettings && { configMap: `${name}/${name}` }) })
   const rulesAt = (isOwn: boolean): readonly PolicyRule[] =>
     places.filter(({ namespace }) => (namespace !== undefined) === isOwn).flatMap(({ rules }) => rules)
   return [
@@ -152,13 +166,20 @@ function boundRole(name: string, kind: 'ClusterRole' | 'Role', rules: readonly P
   ]
 }
 
-function deployment(name: string, module: string, ports: readonly JsonObject[]): JsonObject {
+interface ManagerPod {
+  readonly name: string
+  readonly args: readonly string[]
+  /** Besides that of the health checks. */
+  readonly ports: readonly JsonObject[]
+}
+
+function deployment({ name, args, ports }: ManagerPod): JsonObject {
   const labels = labelsOf(name)
   const probe = (path: string): JsonObject => ({ httpGet: { path, port: 'health' }, periodSeconds: 10 })
   const container = {
     name: 'manager',
     image: '{{ .Values.image }}',
-    args: ['run', module],
+    args: [...args],
     env: [{ name: installationVariable, value: name }],
     ports: [{ name: 'health', containerPort: 8081 }, ...ports],
     startupProbe: { ...probe('/healthz'), failureThreshold: 30 },
