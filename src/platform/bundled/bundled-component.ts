@@ -17,7 +17,7 @@ export interface BundledComponent {
 }
 
 /** The Component and its versions, as they are applied to a cluster. */
-export function objectsOf({
+export function catalogueObjects({
   name,
   title,
   description,

@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { kymaOperator, openDataHubOperator } from '../facade/operators.ts'
-import { type BundledComponent, objectsOf } from './bundled-component.ts'
+import { type BundledComponent, catalogueObjects } from './bundled-component.ts'
 import { facadeVersion, ownVersion } from './operator-component.ts'
 
 const greetingChart = (version: string): JsonObject => ({
@@ -156,5 +156,5 @@ const bundled = (): readonly BundledComponent[] => [
 
 /** Components and their versions, as they are applied to a cluster. Made when asked for: the CRDs of the façades take a while. */
 export function bundledComponents(): readonly UntypedObject[] {
-  return bundled().flatMap((component) => objectsOf(component))
+  return bundled().flatMap((component) => catalogueObjects(component))
 }
