@@ -31,10 +31,10 @@ it('prints commands that work', async () => {
       if (lines.some((line) => line.includes(part))) resolve()
     })
   await said('at rest')
-  const commands = lines.filter((line) => /^ {2}(?:export|kubectl) /.test(line))
-  expect(commands).toHaveLength(7)
+  const commands = lines.filter((line) => /^ {2}(?:export|kubectl|echo) /.test(line))
+  expect(commands).toHaveLength(9)
   const [use = '', patch = '', scale = '', ...others] = commands
-  const installed = others.slice(0, -1)
+  const [installed, [switched = '', listed = '', grown = '']] = [others.slice(0, -3), others.slice(-3)]
   const env = { HOME: folder, PATH: `${bin}:${process.env['PATH']}` }
   const shell = async (command: string): Promise<string> =>
     (await promisify(execFile)('sh', ['-c', `${use}\n${command}`], { cwd: folder, env })).stdout
@@ -45,7 +45,10 @@ it('prints commands that work', async () => {
   expect(await shell('kubectl get deployment sample -o jsonpath={.spec.replicas}')).toBe('5')
   for (const command of installed)
     expect(await shell(command)).toContain('installation.platform.muster.dev/shop patched')
-  expect(await shell(others.at(-1)!)).toContain('platform.platform.muster.dev/default patched')
+  expect(await shell(switched)).toContain('platform.platform.muster.dev/default patched')
+  expect(await shell(listed)).toMatch(/^NAME .*\nlarge +Suspended +.* InsufficientNodes +\w+\ntraining +\w/)
+  expect(await shell(grown)).toBe('node/large-node created\n')
+  await said('workloads default/large: created Job default/large')
   const ended = once(up, 'close')
   up.kill('SIGINT')
   expect(await ended).toEqual([0, null])

@@ -5,7 +5,9 @@ import { managerErrors } from '../../manager/errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { codeflareComponent } from '../../workloads/codeflare-component.ts'
 import { bundledComponents } from '../../platform/bundled/bundled-components.ts'
+import { largeNode, sampleAppWrappers } from './sample-appwrappers.ts'
 import { shopChart } from './shop-chart.ts'
 
 const names = ['memcached', 'database']
@@ -70,7 +72,8 @@ export const samples: readonly (readonly [Resource, UntypedObject])[] = [
       remediation: { retryInterval: '10m' },
     }),
   ],
-  ...bundledComponents().map(
+  ...sampleAppWrappers,
+  ...[...bundledComponents(), ...codeflareComponent()].map(
     (object) => [object.kind === 'Component' ? components : componentVersions, object] as const,
   ),
   [
@@ -97,6 +100,9 @@ function sample({ group, version, kind }: Resource, name: string, spec: object):
 function secret(name: string, stringData: Readonly<Record<string, string>>): UntypedObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' }, stringData }
 }
+
+/** `npm start` runs in a checkout; a package is started by `npx`. */
+const ownCommand = import.meta.url.endsWith('.ts') ? 'bin/muster' : 'npx muster'
 
 /** Quoted for a shell, one by one. */
 export const tries: readonly { readonly what: string; readonly command: string; readonly effect: string }[] = [
@@ -129,5 +135,20 @@ export const tries: readonly { readonly what: string; readonly command: string; 
     what: 'switch a component on, another off',
     command: `kubectl patch platform default --type=merge -p '{"spec":{"components":[{"name":"notices"}]}}'`,
     effect: 'kubectl get platform,notices',
+  },
+  {
+    what: 'list the workloads of the queue',
+    command: 'kubectl get appwrappers -o wide',
+    effect: 'one runs and succeeds, one waits',
+  },
+  {
+    what: 'ask why one waits',
+    command: `${ownCommand} queue explain large`,
+    effect: 'what it asks for, and what is there',
+  },
+  {
+    what: 'add a node',
+    command: `echo '${JSON.stringify(largeNode)}' | kubectl create -f -`,
+    effect: 'there is room, and it starts',
   },
 ]

@@ -13,11 +13,12 @@ import { connect } from '../../client/connect.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { isConditionTrue } from '../../kube/meta/condition.ts'
-import { Deployment } from '../../kube/kinds.ts'
+import { Deployment, Node } from '../../kube/kinds.ts'
 import { readReport } from '../../manager/observability/report.ts'
 import type { StandardStatus } from '../../operator/kind/kind.ts'
 import { Platform, type PlatformStatus } from '../../platform/components/platform.ts'
 import { Installation } from '../../platform/installation/installation.ts'
+import { AppWrapper } from '../../workloads/appwrapper/appwrapper.ts'
 import { readManagerFile } from '../manager/manager-file.ts'
 
 const example = (group: string, kind: string, plural: string): Resource => ({
@@ -100,6 +101,8 @@ const isReadyShop = ({ metadata, status }: UntypedObject): boolean => {
 const lifeOf = ({ status }: UntypedObject): unknown =>
   (status as { readonly lifecycle?: { readonly state?: string } } | undefined)?.lifecycle?.state
 
+const phaseOf = ({ status }: UntypedObject): unknown => (status as { readonly phase?: string } | undefined)?.phase
+
 describe('muster up', { timeout: 120_000 }, () => {
   it('shows running operators, things to try, and no writes after a restart', async () => {
     const folder = await emptyFolder()
@@ -111,7 +114,9 @@ describe('muster up', { timeout: 120_000 }, () => {
     await until(client, databases, 'orders', (object) => lifeOf(object) === 'running')
 
     // The words that were printed, taken apart as a shell and kubectl would.
-    const [patch, scale, upgrade, , rollback, switched] = first.out.filter((line) => line.startsWith('  kubectl '))
+    const [patch, scale, upgrade, , rollback, switched, listing] = first.out.filter((line) =>
+      line.startsWith('  kubectl '),
+    )
     const [, kind, name, body] = /^  kubectl patch (\w+) (\w+) --type=merge -p '(.*)'$/.exec(patch!)!
     expect(kind).toBe('memcached')
     await client.patch(memcacheds, { name: name!, namespace: 'default' }, JSON.parse(body!), { type: 'merge' })
@@ -137,6 +142,19 @@ describe('muster up', { timeout: 120_000 }, () => {
     const [, spec] = /^  kubectl patch platform default --type=merge -p '(.*)'$/.exec(switched!)!
     await client.patch(Platform, { name: 'default' }, JSON.parse(spec!), { type: 'merge' })
     await until(client, Platform, 'default', ({ status }) => statesOf(status) === 'notices Ready')
+    // One AppWrapper has run. The other one says why it waits, until there is a node for it.
+    expect(listing).toBe('  kubectl get appwrappers -o wide')
+    await until(client, AppWrapper, 'training', (object) => phaseOf(object) === 'Succeeded')
+    await until(client, AppWrapper, 'large', (object) => phaseOf(object) === 'Suspended')
+    const queue = first.out.find((line) => line.startsWith('  bin/muster queue'))!
+    const why = await muster(folder, ...queue.trim().split(' ').slice(1), '--kubeconfig', kubeconfig)
+    expect(why).toMatchObject({ code: 1, stderr: '' })
+    expect(why.stdout).toMatch(/why: needs room for 14 pods, the nodes have room for \d+: of 14 cpu that it requests/)
+    const [, node] = /^  echo '(.*)' \| kubectl create -f -$/.exec(
+      first.out.find((line) => line.startsWith('  echo '))!,
+    )!
+    await client.create(Node, JSON.parse(node!))
+    await until(client, AppWrapper, 'large', (object) => phaseOf(object) === 'Succeeded')
     const settled = await until(client, memcacheds, 'sample', ({ status }) => {
       const { nodes } = status as { readonly nodes?: readonly string[] }
       return nodes?.length === 5 && JSON.stringify(status).includes('"reason":"Ready"')
@@ -155,10 +173,10 @@ describe('muster up', { timeout: 120_000 }, () => {
     expect(report).toMatchObject({
       isReady: true,
       coLocated: { name: 'an embedded cluster' },
-      operators: [{ name: 'database' }, { name: 'memcached' }, { name: 'muster-platform' }],
+      operators: [{ name: 'database' }, { name: 'memcached' }, { name: 'muster-platform' }, { name: 'workloads' }],
     })
     expect(JSON.stringify(report)).not.toMatch(/open sesame|simulated-sidecar/)
-    expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 3 separate processes')
+    expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 4 separate processes')
     const pausing = await muster(folder, 'pause', 'memcached', '--kubeconfig', kubeconfig)
     expect(pausing).toMatchObject({ code: 0, stdout: 'operator memcached is paused (ConfigMap default/muster)\n' })
     expect(await muster(folder, 'resume', 'memcached', '--kubeconfig', kubeconfig)).toMatchObject({ code: 0 })
@@ -209,6 +227,7 @@ describe('muster up', { timeout: 120_000 }, () => {
       const { nodes } = (status ?? {}) as { readonly nodes?: readonly string[] }
       return nodes?.length === 1 && JSON.stringify(status).includes('"reason":"Ready"')
     })
+    await until(client, AppWrapper, 'training', (object) => phaseOf(object) === 'Succeeded')
     expect(await first.end()).toBe(0)
     expect(first.out.at(-1)).toBe('stopped; everything is kept in kept')
     expect(existsSync(path.join(folder, '.muster', 'data'))).toBe(false)

@@ -13,8 +13,11 @@ import { managerErrors } from '../../manager/errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
 import type { ManagerReport } from '../../manager/observability/report.ts'
 import type { Operator } from '../../operator/operator.ts'
+import { platformName } from '../../platform/installation/holder.ts'
+import { workloadsName } from '../../workloads/configuration/workloads-config.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { exampleFiles, sampleMark, samples, tries } from './demo.ts'
+import { waitsForUser } from './sample-appwrappers.ts'
 import { besideEmbeddedCluster, embeddedConfigMap, type ReadyCluster } from '../cluster/embedded-cluster.ts'
 import { keepConsolePort, keptConsolePort } from '../cluster/kept-identity.ts'
 import { runningHere, writeManagerFile } from '../manager/manager-file.ts'
@@ -96,12 +99,12 @@ async function loadExamples(): Promise<Examples> {
   const files = exampleFiles()
   const { loadOperator } = await import('../module/module.ts')
   const { builtInOperators } = await import('../module/package-module.ts')
-  // Façades are for people who ask for them.
-  const [platform] = builtInOperators()
+  // Façades and the node scaler are for people who ask for them.
+  const hosted = builtInOperators().filter(({ name }) => name === platformName || name === workloadsName)
   const [muster, ...operators] = await Promise.all([
     loadHosting(files[0]!),
     ...files.map((file) => loadOperator(file)),
-    ...(platform ? [platform.load()] : []),
+    ...hosted.map((operator) => operator.load()),
   ])
   return { muster, operators }
 }
@@ -248,11 +251,11 @@ function introduction(
 const everyMs = 1000
 const mostRounds = 15
 
-/** Whether the latest reconcile of an object has ended with something that it waits for. */
+/** Whether the latest reconcile of an object has ended with something that it waits for, other than its user. */
 function isWaiting({ operators }: ManagerReport): boolean {
   return operators.some(({ recentRuns }) => {
     const latest = new Map(recentRuns.toReversed().map((run) => [`${run.controller} ${run.key}`, run]))
-    return [...latest.values()].some(({ outcome }) => outcome === 'waiting')
+    return [...latest.values()].some(({ outcome, key }) => outcome === 'waiting' && key !== waitsForUser)
   })
 }
 

@@ -1,25 +1,12 @@
 /**
  * Components that come with Muster, one of each shape: a chart, a kustomization, manifests, one with a kind of its own, and
- * operators of this repository.
+ * façades. The package of workloads brings one more.
  */
-import type { Json, JsonObject } from '../../kube/json.ts'
-import { formatApiVersion } from '../../kube/kind.ts'
+import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { Component } from '../catalogue/component.ts'
-import { ComponentVersion } from '../catalogue/component-version.ts'
 import { kymaOperator, openDataHubOperator } from '../facade/operators.ts'
-import { facadeVersion, ownVersion } from './facade-component.ts'
-
-interface BundledComponent {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  /** By channel. */
-  readonly channels: Readonly<Record<string, string>>
-  readonly versions: Readonly<Record<string, JsonObject>>
-  /** How an installation by other means looks. */
-  readonly preinstalled?: JsonObject
-}
+import { type BundledComponent, catalogueObjects } from './bundled-component.ts'
+import { facadeVersion, ownVersion } from './operator-component.ts'
 
 const greetingChart = (version: string): JsonObject => ({
   'Chart.yaml': `apiVersion: v2\nname: greeting\nversion: ${version}\n`,
@@ -169,24 +156,5 @@ const bundled = (): readonly BundledComponent[] => [
 
 /** Components and their versions, as they are applied to a cluster. Made when asked for: the CRDs of the façades take a while. */
 export function bundledComponents(): readonly UntypedObject[] {
-  return bundled().flatMap(objectsOf)
-}
-
-function objectsOf({
-  name,
-  title,
-  description,
-  channels,
-  versions,
-  preinstalled = {},
-}: BundledComponent): readonly UntypedObject[] {
-  const named = Object.entries(channels).map(([channel, version]) => ({ name: channel, version }))
-  const published = Object.entries(versions).map(([version, spec]) =>
-    objectOf(ComponentVersion, `${name}-${version}`, { component: name, version, ...spec }),
-  )
-  return [objectOf(Component, name, { title, description, channels: named, preinstalled }), ...published]
-}
-
-function objectOf(kind: typeof Component | typeof ComponentVersion, name: string, spec: Json): UntypedObject {
-  return { apiVersion: formatApiVersion(kind), kind: kind.kind, metadata: { name }, spec }
+  return bundled().flatMap((component) => catalogueObjects(component))
 }

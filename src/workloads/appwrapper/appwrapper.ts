@@ -248,6 +248,13 @@ export const AppWrapper: AppWrapperKind = defineKind({
       jsonPath: '.status.conditions[?(@.type=="ResourcesDeployed")].status',
     },
     { name: 'Unhealthy', type: 'string', jsonPath: '.status.conditions[?(@.type=="Unhealthy")].status' },
+    // Why it waits. The columns above are those of CodeFlare, and the only ones without `-o wide`.
+    {
+      name: 'Reason',
+      type: 'string',
+      priority: 1,
+      jsonPath: '.status.conditions[?(@.type=="QuotaReserved")].reason',
+    },
   ],
   otherVersions: [v1beta1],
 })
