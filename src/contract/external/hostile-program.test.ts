@@ -53,9 +53,10 @@ describe.skipIf(problem !== undefined)('a hostile program', { timeout: 120_000 }
     const { memory, ...report } = reportOf('program', uid)
     expect(report).toEqual({ uid: uid ?? process.getuid?.(), tried: expect.any(Number) as number, done: [], left: [] })
     expect(report.tried).toBeGreaterThan(100)
-    // Where this process may make control groups, memory is counted whatever its kind.
+    // Where this process may make control groups, memory is counted whatever its kind. The kernel kills what wants too much of it, or
+    // now and then lets it wait for memory that never comes, until its time is over.
     for (const ending of Object.values(memory ?? {}))
-      expect(ending).toBe('all its processes together ran out of memory')
+      expect(ending).toMatch(/^(all its processes together ran out of memory|it did not end within 60000 ms)$/)
   })
 
   it.each(users)('achieves nothing at the level process, without the permission model (uid %s)', (uid) => {
