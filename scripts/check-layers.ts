@@ -190,6 +190,7 @@ const subPackages: Readonly<Record<string, Layers>> = {
   ],
   contract: ['errors.ts', 'text', 'declaration', 'directory', 'offline', 'external'],
   'kube/cel': ['value', 'syntax', 'library', 'check', 'evaluate', 'cost'],
+  'workloads/core': ['pods', 'nodes', 'quota', 'queue', 'phases', 'scale'],
   'manager/isolation': ['protocol', 'sandbox', 'guest', 'launch', 'misbehaving-guest'],
   'apiserver/kinds': [
     'strategy',

@@ -3,11 +3,11 @@
  * workloads; the loads of Kueue's scale tests, replayed in virtual time), and the whole operator under the first of these loads, in
  * real time (`real-time/real-time.ts`).
  */
-import { createAdmissionQueue } from '../../src/workloads/core/admission-queue.ts'
-import type { QueuedWorkload } from '../../src/workloads/core/queued-workload.ts'
-import { createNodeTable } from '../../src/workloads/core/node-table.ts'
-import { makePodShape, type PodShape } from '../../src/workloads/core/pod-shape.ts'
-import { createQuotaTree } from '../../src/workloads/core/quota-tree.ts'
+import { createAdmissionQueue } from '../../src/workloads/core/queue/admission-queue.ts'
+import type { QueuedWorkload } from '../../src/workloads/core/queue/queued-workload.ts'
+import { createNodeTable } from '../../src/workloads/core/nodes/node-table.ts'
+import { makePodShape, type PodShape } from '../../src/workloads/core/pods/pod-shape.ts'
+import { createQuotaTree } from '../../src/workloads/core/quota/quota-tree.ts'
 import { replay } from '../../src/workloads/replay/replay.ts'
 import { scaleSuites, scaleTrace } from '../../src/workloads/replay/scale-trace.ts'
 import { readTrace } from '../../src/workloads/replay/trace.ts'

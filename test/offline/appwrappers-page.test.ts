@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { readYaml } from '../../src/kube/yaml/yaml.ts'
 import { AppWrapper } from '../../src/workloads/appwrapper/appwrapper.ts'
-import { settingPrefix } from '../../src/workloads/core/phase-settings.ts'
+import { settingPrefix } from '../../src/workloads/core/phases/phase-settings.ts'
 import { OldAppWrapper, openAppWrapperEnvironment } from '../appwrapper-environment.ts'
 import { readPage } from '../pages.ts'
 

@@ -144,7 +144,7 @@ export const tries: readonly { readonly what: string; readonly command: string; 
   {
     what: 'ask why one waits',
     command: `${ownCommand} queue explain large`,
-    effect: 'what it asks for, and what is there',
+    effect: 'what it asks for, and what the nodes have',
   },
   {
     what: 'add a node',

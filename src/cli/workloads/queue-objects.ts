@@ -43,7 +43,7 @@ async function listed(client: Client, resource: Resource, signal: AbortSignal): 
   }
 }
 
-/** `warn` is told of files that cannot be read. */
+/** Files that cannot be read are reported to `warn`. */
 export async function queueObjectsOfFolder(
   folder: string,
   warn: (message: string) => void,

@@ -1,7 +1,7 @@
 /** `muster queue`: questions about the queue of a cluster or a directory, and replays of traces. */
 import { flagErrors } from '../../manager/alone/flag-errors.ts'
 import { MusterError } from '../../kube/muster-error.ts'
-import type { WaitReason } from '../../workloads/core/queue-decisions.ts'
+import type { WaitReason } from '../../workloads/core/queue/queue-decisions.ts'
 import type { ReplayReport } from '../../workloads/replay/replay.ts'
 import { type Command, defineCommand } from '../command/command.ts'
 import { connectionFlags } from '../command/connection-flags.ts'

@@ -16,8 +16,8 @@ import type {
 } from '../../operator/embedded/embedded-set.ts'
 import { failureOf, isAuthFailure } from '../../operator/failure.ts'
 import { fields } from '../../operator/view/projected-input.ts'
-import { phaseSettings } from '../core/phase-settings.ts'
-import { intentOf, stepPhase } from '../core/phase-machine.ts'
+import { phaseSettings } from '../core/phases/phase-settings.ts'
+import { intentOf, stepPhase } from '../core/phases/phase-machine.ts'
 import {
   type Life,
   noPods,
@@ -25,7 +25,7 @@ import {
   type PhaseWishes,
   type PodCounts,
   type QueueDecision,
-} from '../core/phases.ts'
+} from '../core/phases/phases.ts'
 import { workloadsConfig, type WorkloadsSettings } from '../configuration/workloads-config.ts'
 import { AppWrapper, type AppWrapperObject } from './appwrapper.ts'
 import { faultToleranceOf } from './fault-tolerance.ts'

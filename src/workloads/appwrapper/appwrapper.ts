@@ -21,10 +21,10 @@ import {
   string,
 } from '../../operator/kind/field.ts'
 import { defineKind, type Kind } from '../../operator/kind/kind.ts'
-import type { DeclaredPods } from '../core/demand.ts'
-import type { DeclaredPodSet } from '../core/pod-sets.ts'
-import type { GroupPlacement, Phase } from '../core/phases.ts'
-import type { Requeuing } from '../core/requeuing.ts'
+import type { DeclaredPods } from '../core/nodes/demand.ts'
+import type { DeclaredPodSet } from '../core/pods/pod-sets.ts'
+import type { GroupPlacement, Phase } from '../core/phases/phases.ts'
+import type { Requeuing } from '../core/phases/requeuing.ts'
 import { v1beta1 } from './v1beta1.ts'
 
 export const appWrapperGroup = 'workload.codeflare.dev'

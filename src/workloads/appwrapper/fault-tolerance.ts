@@ -1,7 +1,7 @@
 /** How patient AppWrappers are, by the configuration. */
 import { durationToMs, parseDuration } from '../../kube/units/duration.ts'
 import type { AppWrapperSettings } from '../configuration/appwrapper-section.ts'
-import type { FaultTolerance } from '../core/phase-settings.ts'
+import type { FaultTolerance } from '../core/phases/phase-settings.ts'
 
 export function faultToleranceOf({ faultTolerance: own }: AppWrapperSettings): FaultTolerance {
   const ms = (text: string): number => durationToMs(parseDuration(text))

@@ -1,7 +1,7 @@
 /** Where pods go that are charged to flavors of quota: node labels, and tolerations of their taints. */
 import type { Toleration } from '../../kube/types/core/v1.ts'
-import type { GroupPlacement } from '../core/phases.ts'
-import type { QuotaTree } from '../core/quota-tree.ts'
+import type { GroupPlacement } from '../core/phases/phases.ts'
+import type { QuotaTree } from '../core/quota/quota-tree.ts'
 
 /** By group of pods; undefined: no quota distinguishes nodes. */
 export function placementsOf(

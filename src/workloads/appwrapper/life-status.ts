@@ -2,7 +2,7 @@
 import { findCondition } from '../../kube/meta/condition.ts'
 import { parseTime } from '../../kube/units/duration.ts'
 import type { StatusReport } from '../../operator/controller.ts'
-import { type Life, newLife, type Phase } from '../core/phases.ts'
+import { type Life, newLife, type Phase } from '../core/phases/phases.ts'
 import type { AppWrapperObject, AppWrapperStatus, AppWrapperTransition } from './appwrapper.ts'
 import { podSetsIn } from './wrapped-pods.ts'
 

@@ -9,7 +9,7 @@ import { type Coordinator, defineCoordinator, isChangeOf } from '../../operator/
 import type { NeedsConfig } from '../../operator/config.ts'
 import { fields } from '../../operator/view/projected-input.ts'
 import { workloadsConfig, type WorkloadsSettings } from '../configuration/workloads-config.ts'
-import type { QueueDecision } from '../core/phases.ts'
+import type { QueueDecision } from '../core/phases/phases.ts'
 import { quotaInputs } from '../quota/quota-tracker.ts'
 import { AppWrapper } from './appwrapper.ts'
 import { QueueBook } from './queue-book.ts'

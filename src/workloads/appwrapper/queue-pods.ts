@@ -4,8 +4,8 @@
  */
 import { needsOf, type ResourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { Pod } from '../../kube/kinds.ts'
-import type { NodeAssignment, NodeTable, PodGroup } from '../core/node-table.ts'
-import { makePodShape, type PodShape } from '../core/pod-shape.ts'
+import type { NodeAssignment, NodeTable, PodGroup } from '../core/nodes/node-table.ts'
+import { makePodShape, type PodShape } from '../core/pods/pod-shape.ts'
 import { uidLabel } from './labels.ts'
 
 /** A pod on a node; one that has ended takes nothing there any more. */

@@ -1,5 +1,5 @@
 /** Why an AppWrapper waits or leaves, in words that a person can act on. */
-import type { WaitReason, WorkloadEviction } from '../core/queue-decisions.ts'
+import type { WaitReason, WorkloadEviction } from '../core/queue/queue-decisions.ts'
 
 /** `nameOf` says which AppWrapper an id is. */
 export function waitingText(reason: WaitReason, ahead: number, nameOf: (id: string) => string): string {

@@ -1,9 +1,9 @@
 /** The pods of an AppWrapper: its pod sets, what they ask for, and how many are expected. */
 import { asObject } from '../../kube/json-object.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { demandOf, expectedPods, type WrappedPods } from '../core/demand.ts'
-import type { PodGroup } from '../core/node-table.ts'
-import { type PodSet, podSetsOf } from '../core/pod-sets.ts'
+import { demandOf, expectedPods, type WrappedPods } from '../core/nodes/demand.ts'
+import type { PodGroup } from '../core/nodes/node-table.ts'
+import { type PodSet, podSetsOf } from '../core/pods/pod-sets.ts'
 import type { AppWrapperComponent, AppWrapperObject } from './appwrapper.ts'
 
 export interface ComponentPods {

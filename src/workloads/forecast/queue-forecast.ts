@@ -16,7 +16,7 @@ import { lifeOf } from '../appwrapper/life-status.ts'
 import { queueCoordinator } from '../appwrapper/queue-coordinator.ts'
 import { quotaSettings } from '../configuration/queue-settings.ts'
 import type { WorkloadsSettings } from '../configuration/workloads-config.ts'
-import type { QueueDecision } from '../core/phases.ts'
+import type { QueueDecision } from '../core/phases/phases.ts'
 import type { QuotaProblem } from '../quota/quota-problem.ts'
 import { createQuotaTracker, type QuotaTracker } from '../quota/quota-tracker.ts'
 

@@ -6,7 +6,7 @@
  */
 import type { KubeObject } from '../../kube/object.ts'
 import type { LabelSelector } from '../../kube/selector/selector.ts'
-import { queueDefaults, type FlavorGroup, type QueueStop } from '../core/quota-node.ts'
+import { queueDefaults, type FlavorGroup, type QueueStop } from '../core/quota/quota-node.ts'
 import {
   type ClusterQueueQuota,
   type CohortQuota,

@@ -1,7 +1,7 @@
 /** ClusterQueues, LocalQueues, Cohorts and WorkloadPriorityClasses of Kueue, field by field. */
 import type { KubeObject } from '../../kube/object.ts'
 import { type LabelSelector, labelsOf, nothing } from '../../kube/selector/selector.ts'
-import { type QueuePolicies, queueDefaults, type QuotaLimit, type QueueStop } from '../core/quota-node.ts'
+import { type QueuePolicies, queueDefaults, type QuotaLimit, type QueueStop } from '../core/quota/quota-node.ts'
 import { type ObjectFields, specOf, wholeOf } from './object-fields.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 

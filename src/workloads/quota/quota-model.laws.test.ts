@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
-import { createQuotaTree } from '../core/quota-tree.ts'
+import { createQuotaTree } from '../core/quota/quota-tree.ts'
 import { noQuotaObjects, type QuotaModel, type QuotaObjects, readQuota } from './quota-model.ts'
 
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'default', 'constructor')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { noQuotaObjects, type QuotaObjects, readQuota } from './quota-model.ts'
-import type { QuotaLimit } from '../core/quota-node.ts'
+import type { QuotaLimit } from '../core/quota/quota-node.ts'
 
 const subtree = (tree: string, name: string, spec: object): KubeObject & { readonly spec: object } => ({
   apiVersion: 'quota.codeflare.dev/v1alpha1',

@@ -3,7 +3,7 @@
  * in the forest: `tree/quota_context/gold`, `queue/team-a`, `cohort/all`. All of its quota is in groups; a workload takes one flavor
  * of each.
  */
-import type { QueuePolicies, FlavorGroup, QuotaNode } from '../core/quota-node.ts'
+import type { QueuePolicies, FlavorGroup, QuotaNode } from '../core/quota/quota-node.ts'
 
 export interface QuotaPool extends QuotaNode {
   readonly groups: readonly FlavorGroup[]

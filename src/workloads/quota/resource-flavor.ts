@@ -1,7 +1,7 @@
 /** ResourceFlavors of Kueue: which nodes the quota of a flavor is about. */
 import type { KubeObject } from '../../kube/object.ts'
 import type { Taint, Toleration } from '../../kube/types/core/v1.ts'
-import type { FlavorQuota } from '../core/quota-node.ts'
+import type { FlavorQuota } from '../core/quota/quota-node.ts'
 import { type ObjectFields, specOf } from './object-fields.ts'
 import type { QuotaProblem } from './quota-problem.ts'
 

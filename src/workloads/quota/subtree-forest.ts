@@ -6,7 +6,7 @@
  * is broken is left out with all below it, and said so: a workload that names it waits.
  */
 import type { KubeObject } from '../../kube/object.ts'
-import { type QueuePolicies, queueDefaults, type QuotaLimit } from '../core/quota-node.ts'
+import { type QueuePolicies, queueDefaults, type QuotaLimit } from '../core/quota/quota-node.ts'
 import { type ObjectFields, oldestFirst, specOf } from './object-fields.ts'
 import type { QuotaPool } from './quota-pool.ts'
 import type { QuotaProblem } from './quota-problem.ts'

@@ -4,12 +4,12 @@
  */
 import { seededRandom } from '../../clock/random.ts'
 import { createHeap } from '../../manager/schedule/priority-queue.ts'
-import { createAdmissionQueue } from '../core/admission-queue.ts'
-import { createNodeTable, type NodeTable } from '../core/node-table.ts'
-import type { WaitReason } from '../core/queue-decisions.ts'
-import type { QueuedWorkload } from '../core/queued-workload.ts'
-import type { QuotaLimit } from '../core/quota-node.ts'
-import { createQuotaTree, type QuotaTree } from '../core/quota-tree.ts'
+import { createAdmissionQueue } from '../core/queue/admission-queue.ts'
+import { createNodeTable, type NodeTable } from '../core/nodes/node-table.ts'
+import type { WaitReason } from '../core/queue/queue-decisions.ts'
+import type { QueuedWorkload } from '../core/queue/queued-workload.ts'
+import type { QuotaLimit } from '../core/quota/quota-node.ts'
+import { createQuotaTree, type QuotaTree } from '../core/quota/quota-tree.ts'
 import type { WorkloadTrace, TraceWorkloads } from './trace.ts'
 import { createUsage, type UsageSeries } from './usage-series.ts'
 

@@ -1,6 +1,6 @@
 /** The queues of a trace: quota in trees, in flavors, with the policies of each queue. */
 import type { Taint } from '../../kube/types/core/v1.ts'
-import type { FlavorGroup, FlavorQuota, QueuePolicies, QuotaLimit, QuotaNode } from '../core/quota-node.ts'
+import type { FlavorGroup, FlavorQuota, QueuePolicies, QuotaLimit, QuotaNode } from '../core/quota/quota-node.ts'
 import {
   amountOf,
   fieldsOf,

@@ -4,10 +4,10 @@
  */
 import type { PodSpec, Taint } from '../../kube/types/core/v1.ts'
 import type { ResourceAmounts } from '../../kube/scheduling/pod-needs.ts'
-import type { PodGroup } from '../core/node-table.ts'
-import { makePodShape, podShapeOf } from '../core/pod-shape.ts'
-import type { QueueOptions } from '../core/queue-state.ts'
-import type { QuotaNode } from '../core/quota-node.ts'
+import type { PodGroup } from '../core/nodes/node-table.ts'
+import { makePodShape, podShapeOf } from '../core/pods/pod-shape.ts'
+import type { QueueOptions } from '../core/queue/queue-state.ts'
+import type { QuotaNode } from '../core/quota/quota-node.ts'
 import {
   amountsOf,
   traceCount,

@@ -1,5 +1,5 @@
 /** What a replay uses over time, and how many wait: as few points as a plot needs, however many events there are. */
-import type { PodGroup } from '../core/node-table.ts'
+import type { PodGroup } from '../core/nodes/node-table.ts'
 
 export interface UsageSeries {
   /** Of the points: milliseconds, from the first event. */

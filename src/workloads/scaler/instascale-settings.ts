@@ -2,7 +2,7 @@
 import { type Config, defineConfig } from '../../operator/config.ts'
 import type { Field } from '../../operator/kind/field.ts'
 import { instascaleField, type InstascaleSettings } from '../configuration/instascale-section.ts'
-import type { ScaleSettings } from '../core/scale-round.ts'
+import type { ScaleSettings } from '../core/scale/scale-round.ts'
 
 type InstascaleFields = { readonly instascale: Field<InstascaleSettings, unknown, 'defaulted'> }
 

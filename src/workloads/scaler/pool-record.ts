@@ -6,7 +6,7 @@
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { formatMicroTime, parseTime } from '../../kube/units/duration.ts'
 import { desiredHash } from '../../operator/dependent/desired.ts'
-import { emptyRecord, type IdleMachines, type NodeClaim, type PoolRecord } from '../core/node-pool.ts'
+import { emptyRecord, type IdleMachines, type NodeClaim, type PoolRecord } from '../core/scale/node-pool.ts'
 
 const prefix = 'instascale.codeflare.dev'
 

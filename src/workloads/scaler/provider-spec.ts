@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../kube/json.ts'
 import { resourceAmounts } from '../../kube/scheduling/pod-needs.ts'
 import type { Taint } from '../../kube/types/core/v1.ts'
-import type { NodeTemplate } from '../core/node-pool.ts'
+import type { NodeTemplate } from '../core/scale/node-pool.ts'
 import type { MachineOwner, ReadNode } from './machine-kinds.ts'
 
 const instanceTypeLabel = 'node.kubernetes.io/instance-type'

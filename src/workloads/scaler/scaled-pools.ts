@@ -1,7 +1,7 @@
 /** Pools of machines, as the pure decision sees them: from MachineSets, MachineDeployments and ManagedNodePools. */
 import type { Named } from '../../kube/object.ts'
 import { parseTime } from '../../kube/units/duration.ts'
-import type { NodePool, PoolMachine } from '../core/node-pool.ts'
+import type { NodePool, PoolMachine } from '../core/scale/node-pool.ts'
 import type { MachineObject, MachineApi } from './machine-kinds.ts'
 import type { ManagedNodePoolObject } from './managed-node-pool.ts'
 import {

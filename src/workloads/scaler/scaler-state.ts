@@ -5,10 +5,10 @@ import { Node, Pod } from '../../kube/kinds.ts'
 import type { ObjectOf } from '../../kube/typed-resource.ts'
 import { type CoordinatorChange, isChangeOf } from '../../operator/coordinator/coordinator.ts'
 import { AppWrapper } from '../appwrapper/appwrapper.ts'
-import { orderedInstanceLabel, type ScaledWorkload } from '../core/node-demand.ts'
-import { createNodeNeeds, type NodeNeeds } from '../core/pool-choice.ts'
+import { orderedInstanceLabel, type ScaledWorkload } from '../core/scale/node-demand.ts'
+import { createNodeNeeds, type NodeNeeds } from '../core/scale/pool-choice.ts'
 import { legacyNameLabel, nameLabel } from '../appwrapper/labels.ts'
-import type { ScaleDecision } from '../core/scale-decision.ts'
+import type { ScaleDecision } from '../core/scale/scale-decision.ts'
 import type { InstascaleSettings } from '../configuration/instascale-section.ts'
 import {
   clusterApiMachines,

@@ -4,7 +4,7 @@ import { parseTime } from '../../kube/units/duration.ts'
 import type { AppWrapperObject } from '../appwrapper/appwrapper.ts'
 import { ownManager } from '../appwrapper/labels.ts'
 import { demandIn, podSetsIn } from '../appwrapper/wrapped-pods.ts'
-import { instanceDemand, orderedInstanceLabel, type ScaledWorkload } from '../core/node-demand.ts'
+import { instanceDemand, orderedInstanceLabel, type ScaledWorkload } from '../core/scale/node-demand.ts'
 
 /** Whether machines are being added, or were: on AppWrappers that wait for nodes. */
 export const nodesCondition = 'NodesRequested'
