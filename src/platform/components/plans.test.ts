@@ -199,11 +199,13 @@ const faults = faultGroups.filter((group) => group !== 'walk' && group !== 'pers
  *   So one that a user deletes while it runs stays;
  * - a change to an unknown channel before the first installation: there is nothing that could stay;
  * - a stored revision that is not the wanted one, or that has CRDs, and that a user deletes or hides: its content cannot be made
- *   again.
+ *   again;
+ * - a default resource that a user deletes: it belongs to users, and stays deleted.
  */
 const isMeant = (plan: string): boolean =>
   !/^(?:off and on again|(?:change, )?delete and create again|create and delete|delete): travel/.test(plan) &&
   !/remove@\w+=components|^create and change: hurry/.test(plan) &&
+  !/remove@\w+=tanks\S* default\/main/.test(plan) &&
   !/(?:remove|edit)@\w+=(?:secrets|revisions\S*) muster-system\/(?:tanks-|audit-1\b)/.test(plan)
 
 describe('the operator of the platform', () => {
