@@ -15,6 +15,7 @@ const suites = [
   'src/platform/components/plans.test.ts',
   'src/platform/installation/plans.test.ts',
   'src/platform/facade/plans.test.ts',
+  'src/workloads/appwrapper/plans.test.ts',
   'src/workloads/scaler/crash.laws.test.ts',
   'test/offline/writing-operators.test.ts',
 ]
